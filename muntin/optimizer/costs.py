@@ -170,7 +170,7 @@ def harmless(aggregates: Collection[Aggregate]) -> bool:
     return all(aggregate.definition.idempotent for aggregate in aggregates)
 
 
-def occupied(per_second: float, *, rate: float, keys: float) -> float:
+def live_pairs(per_second: float, *, rate: float, keys: float) -> float:
     """Returns how many (key, interval) pairs per second hold an event, of `per_second` a key.
 
     Events are assumed to fall on keys and time uniformly at random.
@@ -183,8 +183,8 @@ def partials_per_second(source: Slicing | Window, workload: Workload) -> float:
     """Returns how many partials the slices, or the intervals of a window, give per second."""
     rate, keys = workload.rate, workload.keys
     if isinstance(source, Slicing):
-        return occupied(source.rate, rate=rate, keys=keys)
-    return occupied(SECOND / source.slide, rate=rate * source.overlap, keys=keys)
+        return live_pairs(source.rate, rate=rate, keys=keys)
+    return live_pairs(SECOND / source.slide, rate=rate * source.overlap, keys=keys)
 
 
 def cut_cost(slicing: Slicing, workload: Workload, *, columns: int) -> float:
@@ -274,7 +274,7 @@ def values_per_second(source: Slicing | Window, component: Component, workload: 
     if pairs is None:
         return events
     per_second = source.rate if isinstance(source, Slicing) else SECOND / source.slide
-    return occupied(per_second, rate=events, keys=pairs)
+    return live_pairs(per_second, rate=events, keys=pairs)
 
 
 def node_cost(

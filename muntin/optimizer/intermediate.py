@@ -61,7 +61,7 @@ def candidates(nodes: Sequence[Node]) -> list[Window]:
     return ranked[:_MOST_CANDIDATES]
 
 
-class Hanging:
+class ParentSearch:
     """Chooses the cheapest parent of each node among the windows that are present."""
 
     def __init__(
@@ -158,15 +158,15 @@ class Hanging:
 def best_tree(grouping: Grouping, nodes: Sequence[Node], workload: Workload) -> PeriodicTree:
     """Returns the cheapest tree found by adding and dropping windows while that pays."""
     offered = candidates(nodes)
-    hanging = Hanging(grouping, nodes, offered, workload)
+    search = ParentSearch(grouping, nodes, offered, workload)
     flat: dict[Window, Window | None] = {node.window: None for node in nodes}
     present: set[Window] = set()
-    best = min(flat, hanging.parents(present), key=hanging.cost)
-    least = hanging.cost(best)
+    best = min(flat, search.parents(present), key=search.cost)
+    least = search.cost(best)
     while offered:
         trials = [(present ^ {window}) for window in offered]
-        hung = [(hanging.parents(trial), trial) for trial in trials]
-        costs = [hanging.cost(parents) for parents, _ in hung]
+        hung = [(search.parents(trial), trial) for trial in trials]
+        costs = [search.cost(parents) for parents, _ in hung]
         cheapest = min(range(len(costs)), key=costs.__getitem__)
         if costs[cheapest] >= least * (1 - 1e-12):
             break
@@ -175,7 +175,7 @@ def best_tree(grouping: Grouping, nodes: Sequence[Node], workload: Workload) -> 
             # Only the better half is kept, so that many windows take few rounds.
             order = sorted(range(len(costs)), key=costs.__getitem__)
             offered = [offered[index] for index in order[: len(order) // 2]]
-    return hanging.tree(best)
+    return search.tree(best)
 
 
 def intermediate(workload: Workload) -> Plan:

@@ -25,7 +25,7 @@ def least_with_one_tree(queries: Iterable[Query], workload: Workload) -> float:
     nodes = nodes_of(queries)
     prices = workload.prices
     densest = edges_of(node.window for node in nodes)[:_FEW_PROGRESSIONS]
-    handed = costs.occupied(edge_rate(densest), rate=workload.rate, keys=workload.keys)
+    handed = costs.live_pairs(edge_rate(densest), rate=workload.rate, keys=workload.keys)
     if len(nodes) == 1 and nodes[0].window.is_tumbling and len(nodes[0].queries) == 1:
         return sum(costs.alone_cost(nodes[0].window, nodes[0].aggregates, workload))
     combines = _own_combines(nodes, workload)
@@ -102,7 +102,7 @@ def _own_partials(node: Node, workload: Workload) -> float:
     A tree of the window alone may have more, since it may be cut on a finer grid.
     """
     edges = edge_rate(edges_of([node.window]))
-    return costs.occupied(edges, rate=workload.rate, keys=workload.keys)
+    return costs.live_pairs(edges, rate=workload.rate, keys=workload.keys)
 
 
 def _own_combines(nodes: Sequence[Node], workload: Workload) -> float:

@@ -23,7 +23,7 @@ from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import SECOND
 from muntin.model.trees import DataTree, PeriodicTree, group_by_pass
 from muntin.model.windows.window import Window
-from muntin.optimizer.choose_passes import by_the_slicer
+from muntin.optimizer.choose_passes import slice_in_one_pass
 from muntin.optimizer.choose_techniques import choose_techniques
 from muntin.optimizer.factor_windows import divisors
 from muntin.optimizer.strategies import shared
@@ -204,7 +204,7 @@ def read_slices_or_levels(plan: Plan) -> Plan:
     closed, so a window whose intervals overlap is not worth keeping for others.
     """
     trees = (_in_levels(tree, plan) for tree in plan.periodic_trees)
-    streamed = choose_techniques(by_the_slicer(plan.with_trees(periodic=trees)))
+    streamed = choose_techniques(slice_in_one_pass(plan.with_trees(periodic=trees)))
     if streamed.periodic_trees == plan.periodic_trees:
         return plan
     # The costs of other strategies are of plans that a stream does not run.

@@ -39,7 +39,7 @@ class PassCost:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Members:
+class PassCandidate:
     """Trees of one family that may be made in one pass."""
 
     trees: tuple[PeriodicTree, ...]
@@ -68,12 +68,12 @@ class Members:
             return self.by_slicer
         return min(self.by_group_by, self.by_slicer, key=lambda each: each.total)
 
-    def __add__(self, other: "Members") -> "Members":
+    def __add__(self, other: "PassCandidate") -> "PassCandidate":
         return self.of((*self.trees, *other.trees))
 
-    def of(self, trees: tuple[PeriodicTree, ...]) -> "Members":
+    def of(self, trees: tuple[PeriodicTree, ...]) -> "PassCandidate":
         """Returns other trees of the same family."""
-        return Members(trees=trees, workload=self.workload, known=self.known)
+        return PassCandidate(trees=trees, workload=self.workload, known=self.known)
 
     @cached_property
     def by_group_by(self) -> PassCost:
@@ -84,21 +84,21 @@ class Members:
         prices = self.workload.prices
         if len(self.trees) == 1 and self.trees[0].engine is Engine.SPARK:
             (tree,) = self.trees
-            return PassCost(engine=Engine.SPARK, reading=self.left_out, trees=(tree.cut_cost,))
-        kept = self._kept
+            return PassCost(engine=Engine.SPARK, reading=self.skipping_cost, trees=(tree.cut_cost,))
+        events = self._events_read
         further = _further_components(self.trees, self.keys)
         reading = (
             self.workload.start_cost
-            + self.left_out
-            + (prices.event + prices.component * further) * kept
-            + (prices.partial + prices.column * further) * self._rows(kept)
+            + self.skipping_cost
+            + (prices.event + prices.component * further) * events
+            + (prices.partial + prices.column * further) * self._rows(events)
         )
         return PassCost(
             engine=Engine.SPARK,
             reading=reading,
             trees=tuple(
                 prices.packed * self._partials(tree)
-                + (0.0 if self.is_whole(tree) else prices.folded * self._rows(self._rate(tree)))
+                + (0.0 if self.is_unfolded(tree) else prices.folded * self._rows(self._rate(tree)))
                 for tree in self.trees
             ),
         )
@@ -112,13 +112,13 @@ class Members:
             (tree.grouping for tree in self.trees),
             (aggregate for tree in self.trees for aggregate in tree.aggregates),
         )
-        kept = self._kept
-        reading = self.workload.start_cost + self.left_out
-        reading += (prices.handed + prices.column * columns) * kept
+        events = self._events_read
+        reading = self.workload.start_cost + self.skipping_cost
+        reading += (prices.handed + prices.column * columns) * events
         is_folded = self._is_folded
         if is_folded:
             further = _further_components(self.trees, self.keys)
-            reading += (prices.sliced + prices.combine * further) * kept
+            reading += (prices.sliced + prices.combine * further) * events
         return PassCost(
             engine=Engine.COMPILED,
             reading=reading,
@@ -140,10 +140,10 @@ class Members:
         """Whether the slicer folds the trees from finest slices, which are few enough."""
         if len(self.trees) < TREES_TO_FOLD or any(map(_sets_of_values, self.trees)):
             return False
-        kept = self._kept
-        return self._rows(kept) * EVENTS_TO_FOLD <= kept
+        events = self._events_read
+        return self._rows(events) * EVENTS_TO_FOLD <= events
 
-    def is_whole(self, tree: PeriodicTree) -> bool:
+    def is_unfolded(self, tree: PeriodicTree) -> bool:
         """Whether the slices of a GROUP BY for all trees are a tree's own."""
         return tree.grouping.keys == self.keys and tree.slicing == self.slicing
 
@@ -164,7 +164,7 @@ class Members:
         return _ASKED * len(filters) <= max(saved, _ASKED_ANYWAY)
 
     @property
-    def left_out(self) -> float:
+    def skipping_cost(self) -> float:
         """The cost of reading the events that are left out, half of what others cost.
 
         Folders of a partitioned source that no filter needs are not read.
@@ -172,11 +172,11 @@ class Members:
         share = 1.0
         if self.leaves_out:
             share = self.workload.read_share({tree.grouping.where for tree in self.trees})
-        read = max(self.workload.rate * share, self._kept)
-        return self.workload.prices.event / 2 * (read - self._kept)
+        read = max(self.workload.rate * share, self._events_read)
+        return self.workload.prices.event / 2 * (read - self._events_read)
 
     @property
-    def _kept(self) -> float:
+    def _events_read(self) -> float:
         """How many events per second are not left out."""
         return self.workload.rate * (self._share if self.leaves_out else 1.0)
 
@@ -186,7 +186,7 @@ class Members:
 
     def _rows(self, rate: float) -> float:
         """Returns how many rows per second a GROUP BY makes of so many events."""
-        return costs.occupied(self.slicing.rate, rate=rate, keys=self._live_keys)
+        return costs.live_pairs(self.slicing.rate, rate=rate, keys=self._live_keys)
 
     @cached_property
     def _live_keys(self) -> float:
@@ -196,7 +196,7 @@ class Members:
     def _partials(self, tree: PeriodicTree) -> float:
         """Returns the partials of a tree's slices per second."""
         if id(tree) not in self.known:
-            self.known[id(tree)] = costs.occupied(
+            self.known[id(tree)] = costs.live_pairs(
                 tree.slicing.rate,
                 rate=self._rate(tree),
                 keys=self.workload.keys_of(tree.grouping.keys),
@@ -206,7 +206,7 @@ class Members:
     def _values_per_second(self, tree: PeriodicTree, value: str) -> float:
         """Returns how many values the sets of a tree's slices have per second."""
         rate, pairs = self._rate(tree), self.workload.pairs_of(value, tree.grouping.keys)
-        return rate if pairs is None else costs.occupied(tree.slicing.rate, rate=rate, keys=pairs)
+        return rate if pairs is None else costs.live_pairs(tree.slicing.rate, rate=rate, keys=pairs)
 
 
 def _sets_of_values(tree: PeriodicTree) -> list[str]:
@@ -285,7 +285,7 @@ def _with_pass_costs(trees: Sequence[PeriodicTree], work: Workload) -> tuple[Per
     priced: dict[int, PeriodicTree] = {}
     for together in members.values():
         made_in = together[0].made_in
-        candidate = Members(trees=tuple(together), workload=work)
+        candidate = PassCandidate(trees=tuple(together), workload=work)
         by_slicer = made_in is not None and made_in.engine is Engine.COMPILED
         spent = candidate.by_slicer if by_slicer else candidate.by_group_by
         for tree, own in zip(together, spent.trees, strict=True):

@@ -15,7 +15,7 @@ from muntin.optimizer.weave_share.incremental import ReweavingPlan
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class Measurement:
     """Events per second of event time; by grouping, live keys and the share of the events."""
 
     rate: float
@@ -45,7 +45,7 @@ class Measured:
 STRATEGIES = ("shared", "weave", "unshared", "exact")
 
 
-def cheapest(workload: Workload) -> Plan:
+def cheapest_plan(workload: Workload) -> Plan:
     """Returns the cheapest plan of all strategies for the rate and keys of a workload."""
     plans = []
     for strategy in STRATEGIES:
@@ -57,7 +57,7 @@ def cheapest(workload: Workload) -> Plan:
     return min(plans, key=lambda plan: plan.cost)
 
 
-def priced(plan: Plan, workload: Workload) -> Plan:
+def price_stream_plan(plan: Plan, workload: Workload) -> Plan:
     """Returns a plan for a stream with its costs at the rate and keys of a workload."""
     facts = {part.shared[0].grouping: part for part in workload.by_grouping if part.shared}
     trees = (
@@ -81,7 +81,7 @@ class Outlook:
     now: Plan
     best: Plan
     # None: nothing was measured yet.
-    measured: Measured | None
+    measured: Measurement | None
     # Whether the pipeline has moved to the cheapest plan.
     is_new: bool = False
 
@@ -104,7 +104,7 @@ class Outlook:
         )
 
 
-def outlook(running: Plan, measured: Measured | None) -> Outlook:
+def outlook(running: Plan, measured: Measurement | None) -> Outlook:
     """Compares a running plan with the cheapest of all strategies.
 
     Data windows stay where they are: only their trees know what is open.
@@ -113,13 +113,13 @@ def outlook(running: Plan, measured: Measured | None) -> Outlook:
     if measured is None or running.data_trees:
         return Outlook(now=running, best=running, measured=measured)
     work = measured.of(running.workload_of(queries))
-    now, best = priced(running, work), cheapest(work)
+    now, best = price_stream_plan(running, work), cheapest_plan(work)
     # A plan is left only for a cheaper one.
     return Outlook(now=now, best=best if best.cost < now.cost else now, measured=measured)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replanned:
+class PlanChange:
     """A plan for changed queries."""
 
     plan: Plan
@@ -137,10 +137,10 @@ class Replanner:
         self._queries = tuple(parts_of(plan.queries))
         self._woven: ReweavingPlan | None = None
 
-    def plan(self, workload: Workload) -> Replanned:
+    def plan(self, workload: Workload) -> PlanChange:
         """Returns a plan for the current queries."""
         if self._strategy != "weave":
-            return Replanned(plan=optimize(workload, self._strategy))
+            return PlanChange(plan=optimize(workload, self._strategy))
         if self._woven is None:
             self._woven = ReweavingPlan(self._running.workload_of(self._queries))
         self._follow(self._woven, workload.shared)
@@ -148,7 +148,7 @@ class Replanner:
         if is_due:
             self._woven.reconstruct()
         plan = self._woven.plan().with_trees(queries=workload.queries)
-        return Replanned(plan=plan, moves=is_due)
+        return PlanChange(plan=plan, moves=is_due)
 
     def _follow(self, woven: ReweavingPlan, queries: tuple[Query, ...]) -> None:
         """Removes queries that are gone or changed, then adds the new ones."""

@@ -1,9 +1,9 @@
 """Turns a running plan into the next one.
 
 The slices of a query's open windows are kept with its tree, so a query that changed trees would
-lose them. Either running queries stay in their trees (`staying`), or their old trees go on
-answering them for a while (`moving`): a query stays there under another name, as one that leaves,
-until the windows that its new tree sees completely begin. The engine says when that is.
+lose them. Either running queries stay in their trees (`pin_queries`), or their old trees go on
+answering them for a while (`move_queries`): a query stays there under another name, as one that
+leaves, until the windows that its new tree sees completely begin. The engine says when that is.
 """
 
 import json
@@ -26,11 +26,11 @@ from muntin.optimizer.strategies import STRATEGIES
 from muntin.optimizer.trees import nodes_of
 
 
-def pinned_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[DataTree, ...]:
+def pin_data_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[DataTree, ...]:
     """Returns the running trees with those of their queries that stay, then trees of new queries.
 
-    A new query joins a running tree where it can (`_takes`): it sees the tree's records from some
-    instant on, which the engine knows. Otherwise it gets a new tree.
+    A new query joins a running tree where it can: it sees the tree's records from some instant on,
+    which the engine knows. Otherwise it gets a new tree.
     """
     asked = {query.name: query for query in plan.queries if isinstance(query, Query)}
     trees = []
@@ -48,7 +48,7 @@ def pinned_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[DataTree, 
             query for name, query in asked.items() if name not in home
         ).nodes:
             for index, host in enumerate(trees[:begun]):
-                if _takes(host, tree.grouping, node, asked):
+                if _can_join(host, tree.grouping, node, asked):
                     trees[index] = replace(host, nodes=(*host.nodes, node))
                     break
             else:
@@ -58,7 +58,9 @@ def pinned_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[DataTree, 
     return tuple(trees)
 
 
-def _takes(host: DataTree, grouping: Grouping, node: DataNode, asked: Mapping[str, Query]) -> bool:
+def _can_join(
+    host: DataTree, grouping: Grouping, node: DataNode, asked: Mapping[str, Query]
+) -> bool:
     """Whether the queries of a new node can join a running tree.
 
     They are to see what they would see in a tree of their own, so nothing that the tree remembers
@@ -103,88 +105,21 @@ def _with_code(tree: DataTree, queries: Mapping[str, Query]) -> DataTree:
         mine = [queries[name] for name in node.queries if name in queries]
         if mine:
             own = {
-                _known(aggregate): aggregate
+                _identity(aggregate): aggregate
                 for query in mine
                 for aggregate in query.aggregates.values()
             }
             aggregates = tuple(
-                own.get(_known(aggregate), aggregate) for aggregate in node.aggregates
+                own.get(_identity(aggregate), aggregate) for aggregate in node.aggregates
             )
             node = replace(node, window=mine[0].window, aggregates=aggregates)
         nodes.append(node)
     return replace(tree, nodes=tuple(nodes))
 
 
-def _known(aggregate: Aggregate) -> str:
+def _identity(aggregate: Aggregate) -> str:
     """Returns the text that identifies an aggregate in a checkpoint."""
     return json.dumps(aggregate_to_json(aggregate), sort_keys=True)
-
-
-def pinned(plan: Plan, running: Plan) -> Plan:
-    """Returns `plan` with every running query in the tree in which it runs.
-
-    A new query joins the tree that holds most of the queries that `plan` puts beside it. A tree
-    whose queries differ from the plan's is built again.
-    """
-    plan = unite_groups_of_pass(plan)
-    homes = homes_of(plan, running)
-    groups: dict[tuple[str, int], list[str]] = {}
-    for number, tree in enumerate(plan.periodic_trees):
-        near = Counter(homes[name] for name in tree.queries if name in homes)
-        free = ("runs", near.most_common(1)[0][0]) if near else ("new", number)
-        for name in tree.queries:
-            groups.setdefault(("runs", homes[name]) if name in homes else free, []).append(name)
-    return in_trees(plan, running, list(groups.values()))
-
-
-def in_trees(
-    plan: Plan,
-    running: Plan,
-    groups: Sequence[Sequence[str]],
-    *,
-    queries: Sequence[Query | PlainQuery] | None = None,
-) -> Plan:
-    """Returns the plan with these trees of periodic windows, and with these queries if given."""
-    as_planned = {frozenset(tree.queries): tree for tree in plan.periodic_trees}
-    known = {part.name: part for part in parts_of(queries or plan.queries)}
-    trees = [as_planned.get(frozenset(names)) or _grown(names, known, plan) for names in groups]
-    return read_slices_or_levels(
-        plan.with_trees(
-            periodic=trees,
-            data=pinned_trees(plan, running, _staying(plan, running)),
-            queries=queries,
-        )
-    )
-
-
-def homes_of(plan: Plan, running: Plan) -> dict[str, int]:
-    """Returns the number of the tree in which each query that stays runs now."""
-    stays = _staying(plan, running)
-    return {
-        name: number
-        for number, tree in enumerate(running.periodic_trees)
-        for name in tree.queries
-        if name in stays
-    }
-
-
-def _staying(plan: Plan, running: Plan) -> set[str]:
-    """Returns the names of queries, one for each grouping set, that run already with the same
-    definition."""
-    before = {query.name: definition(query) for query in running.queries}
-    stays = (query for query in plan.queries if before.get(query.name) == definition(query))
-    return {part.name for part in parts_of(stays)}
-
-
-def _grown(names: Sequence[str], known: Mapping[str, Query], plan: Plan) -> PeriodicTree:
-    """Returns one tree for some queries: that of the plan's strategy, if it makes only one."""
-    queries = [part for name, part in known.items() if name in names]
-    workload = plan.workload_of(queries)
-    if plan.strategy in STRATEGIES:
-        trees = STRATEGIES[plan.strategy](workload).periodic_trees
-        if len(trees) == 1:
-            return trees[0]
-    return best_tree(queries[0].grouping, nodes_of(queries), workload)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,15 +131,77 @@ class Transition:
     moved: Mapping[str, str] = field(default_factory=dict)
 
 
-def staying(plan: Plan, running: Plan, leaving: Collection[str] = ()) -> Transition:
-    """Returns the plan with every running query in the tree in which it runs.
+def pin_queries(plan: Plan, running: Plan, leaving: Collection[str] = ()) -> Transition:
+    """Returns `plan` with every running query in the tree in which it runs.
 
-    `leaving` are the names under which queries are still answered by trees that they have left.
+    A new query joins the running tree of most of the queries with which `plan` puts it into one
+    tree. A tree whose queries differ from the plan's is built again. `leaving` are the names under
+    which queries are still answered by trees that they have left.
     """
-    return Transition(plan=pinned(_with(plan, running, leaving), running))
+    plan = unite_groups_of_pass(_with_leaving_queries(plan, running, leaving))
+    homes = running_trees_of(plan, running)
+    groups: dict[tuple[str, int], list[str]] = {}
+    for number, tree in enumerate(plan.periodic_trees):
+        near = Counter(homes[name] for name in tree.queries if name in homes)
+        free = ("runs", near.most_common(1)[0][0]) if near else ("new", number)
+        for name in tree.queries:
+            groups.setdefault(("runs", homes[name]) if name in homes else free, []).append(name)
+    return Transition(plan=rebuild_trees(plan, running, list(groups.values())))
 
 
-def moving(
+def rebuild_trees(
+    plan: Plan,
+    running: Plan,
+    groups: Sequence[Sequence[str]],
+    *,
+    queries: Sequence[Query | PlainQuery] | None = None,
+) -> Plan:
+    """Returns the plan with these trees of periodic windows, and with these queries if given."""
+    as_planned = {frozenset(tree.queries): tree for tree in plan.periodic_trees}
+    known = {part.name: part for part in parts_of(queries or plan.queries)}
+    trees = [
+        as_planned.get(frozenset(names)) or _build_tree(names, known, plan) for names in groups
+    ]
+    return read_slices_or_levels(
+        plan.with_trees(
+            periodic=trees,
+            data=pin_data_trees(plan, running, _unchanged_queries(plan, running)),
+            queries=queries,
+        )
+    )
+
+
+def running_trees_of(plan: Plan, running: Plan) -> dict[str, int]:
+    """Returns the number of the tree in which each query that stays runs now."""
+    stays = _unchanged_queries(plan, running)
+    return {
+        name: number
+        for number, tree in enumerate(running.periodic_trees)
+        for name in tree.queries
+        if name in stays
+    }
+
+
+def _unchanged_queries(plan: Plan, running: Plan) -> set[str]:
+    """Returns the names of queries, one for each grouping set, that run already with the same
+    definition."""
+    before = {query.name: definition(query) for query in running.queries}
+    stays = (query for query in plan.queries if before.get(query.name) == definition(query))
+    return {part.name for part in parts_of(stays)}
+
+
+def _build_tree(names: Sequence[str], known: Mapping[str, Query], plan: Plan) -> PeriodicTree:
+    """Returns one tree for some queries: that of the plan's strategy, if it makes only one."""
+    queries = [part for name, part in known.items() if name in names]
+    workload = plan.workload_of(queries)
+    if plan.strategy in STRATEGIES:
+        trees = STRATEGIES[plan.strategy](workload).periodic_trees
+        if len(trees) == 1:
+            return trees[0]
+    return best_tree(queries[0].grouping, nodes_of(queries), workload)
+
+
+def move_queries(
     plan: Plan, running: Plan, leaving: Collection[str] = (), *, mark: str = "leaving"
 ) -> Transition:
     """Returns the plan with every query in the tree where it puts it.
@@ -215,8 +212,8 @@ def moving(
     """
     asked = unite_groups_of_pass(plan)
     known = {part.name: part for part in parts_of(asked.queries)}
-    homes = homes_of(asked, running)
-    continued = _continued(asked, homes)
+    homes = running_trees_of(asked, running)
+    continued = _trees_to_continue(asked, homes)
     groups: dict[tuple[str, int], list[str]] = {}
     moved: dict[str, str] = {}
     for number, tree in enumerate(asked.periodic_trees):
@@ -236,7 +233,7 @@ def moving(
             groups.setdefault(("runs", number), []).extend(left)
     aliases = tuple(replace(known[name], name=alias) for alias, name in moved.items())
     before = tuple(query for query in running.queries if query.name in leaving)
-    whole = in_trees(
+    whole = rebuild_trees(
         asked, running, list(groups.values()), queries=(*asked.queries, *aliases, *before)
     )
     return Transition(plan=whole, moved=moved)
@@ -251,7 +248,7 @@ def without(plan: Plan, names: Collection[str]) -> Plan:
     return replace(plan, workload=workload, trees=tuple(tree for tree in trees if tree.nodes))
 
 
-def _with(plan: Plan, running: Plan, leaving: Collection[str]) -> Plan:
+def _with_leaving_queries(plan: Plan, running: Plan, leaving: Collection[str]) -> Plan:
     """Returns a plan with trees of the queries that leave, too."""
     if not leaving:
         return plan
@@ -263,7 +260,7 @@ def _with(plan: Plan, running: Plan, leaving: Collection[str]) -> Plan:
     )
 
 
-def _continued(plan: Plan, homes: Mapping[str, int]) -> dict[int, int]:
+def _trees_to_continue(plan: Plan, homes: Mapping[str, int]) -> dict[int, int]:
     """Returns, by the numbers of trees, the running tree that each of them goes on with."""
     common = sorted(
         (

@@ -11,13 +11,13 @@ from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
 from muntin.optimizer import coverage
+from muntin.optimizer import factor_windows as factor
 from muntin.optimizer.coverage import (
     Counting,
     common_period,
     min_cost_forest,
     recurrence,
 )
-from muntin.optimizer.factor_windows import factor_windows as factor
 from muntin.optimizer.optimize import optimize
 from tests.support import window_sets as my
 

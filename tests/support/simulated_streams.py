@@ -18,8 +18,8 @@ from muntin.model.trees import PeriodicTree
 from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.optimizer.replan import Replanned, Replanner
-from muntin.optimizer.transitions import moving, staying
+from muntin.optimizer.replan import PlanChange, Replanner
+from muntin.optimizer.transitions import move_queries, pin_queries
 from muntin.runtime.state import level_store
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.figures import count_late
@@ -115,13 +115,13 @@ class Engine:
         }
         planned = self._replanner.plan(work)
         if strategy is not None:
-            planned = Replanned(plan=plan_for_stream(optimize(work, strategy)), moves=True)
+            planned = PlanChange(plan=plan_for_stream(optimize(work, strategy)), moves=True)
             self._replanner = Replanner(planned.plan)
         if planned.moves:
             mark = f"leaving {self.running.generation}"
-            found = moving(planned.plan, self.running.plan, leaving, mark=mark)
+            found = move_queries(planned.plan, self.running.plan, leaving, mark=mark)
         else:
-            found = staying(planned.plan, self.running.plan, leaving)
+            found = pin_queries(planned.plan, self.running.plan, leaving)
         self.running = changed(
             self.running,
             found.plan,

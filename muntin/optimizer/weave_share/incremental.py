@@ -201,15 +201,15 @@ class Reweaving:
         return (end - start) / (count - before) if count != before else end / count
 
     @property
-    def extrapolated(self) -> float:
-        """The cost of a plan made from scratch, extrapolated from the curve."""
+    def expected_cost(self) -> float:
+        """The cost of a plan made from scratch, expected_cost from the curve."""
         count, cost = self.curve[-1] if self.curve else (0, 0.0)
         return cost + self.slope * (len(self._home) - count)
 
     @property
     def due(self) -> bool:
         """Whether the plan has drifted by more than the tolerance (equation 6)."""
-        expected = self.extrapolated
+        expected = self.expected_cost
         return bool(self._home) and (
             expected <= 0 or self.plan_cost / expected - 1 > self.tolerance
         )

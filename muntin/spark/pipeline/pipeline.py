@@ -15,7 +15,7 @@ from muntin.model.query import PlainQuery, Query
 from muntin.model.workload import Workload, workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.optimizer.replan import Outlook, Replanned, Replanner, outlook
+from muntin.optimizer.replan import Outlook, PlanChange, Replanner, outlook
 from muntin.optimizer.transitions import without
 from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.session_kind import is_connect
@@ -287,17 +287,17 @@ class Pipeline:
         measured = self._runner.figures.meter.measured()
         return work if measured is None else measured.of(work)
 
-    def _planned(self, queries: Queries) -> Replanned:
+    def _planned(self, queries: Queries) -> PlanChange:
         if isinstance(queries, Plan):
             self._replanner = None
-            return Replanned(plan=plan_for_stream(queries))
+            return PlanChange(plan=plan_for_stream(queries))
         work = workload(queries)
         if not isinstance(queries, Workload):
             work = self._measured(self.plan.workload_of(work.queries))
         if work.plain or work.data_windows or self.plan.data_trees:
             # Binding says what is wrong with them, if anything is.
             self._replanner = None
-            return Replanned(plan=plan_for_stream(optimize(work, self.plan.strategy)))
+            return PlanChange(plan=plan_for_stream(optimize(work, self.plan.strategy)))
         if self._replanner is None:
             running = self._runner.run.running
             self._replanner = Replanner(without(running.plan, running.leaving))

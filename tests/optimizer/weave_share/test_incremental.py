@@ -59,13 +59,13 @@ def test_the_curve_its_slope_and_the_tolerance():
     assert count == len(set(windows[:20]))
     assert woven.slope == pytest.approx(cost / count)
     woven.add(windows[20])
-    assert woven.extrapolated == pytest.approx(cost + woven.slope)
+    assert woven.expected_cost == pytest.approx(cost + woven.slope)
     for one in windows[21:40]:
         woven.add(one)
     woven.reconstruct()
     (before, start), (after, end) = woven.curve
     assert woven.slope == pytest.approx((end - start) / (after - before))
-    assert woven.plan_cost == pytest.approx(woven.extrapolated)
+    assert woven.plan_cost == pytest.approx(woven.expected_cost)
     assert not woven.due
 
 

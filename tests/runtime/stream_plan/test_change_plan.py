@@ -15,7 +15,7 @@ from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import STRATEGIES
-from muntin.optimizer.transitions import pinned
+from muntin.optimizer.transitions import pin_queries
 from muntin.runtime.stream_plan.change_plan import changed, first_start, resumed
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
 from tests.support.examples import examples
@@ -239,7 +239,7 @@ def test_queries_that_stay_stay_together(data):
     before = optimize(workload(first), data.draw(st.sampled_from(["weave", "auto", "unshared"])))
     stay = first[data.draw(st.integers(0, len(first) - 1)) :]
     wanted = optimize(workload([*more, *stay]), data.draw(st.sampled_from(["weave", "auto"])))
-    found = pinned(wanted, before)
+    found = pin_queries(wanted, before).plan
     groups = [{n for node in tree.nodes for n in node.queries} for tree in found.trees]
     for tree in before.trees:
         names = {n for node in tree.nodes for n in node.queries} & {q.name for q in stay}
