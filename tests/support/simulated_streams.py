@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from muntin.aggregates.representations import INTEGER
-from muntin.model.options import PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.trees import PeriodicTree
-from muntin.model.workload import workload
+from muntin.model.workload import PlanOptions, workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.replan import PlanChange, Replanner
