@@ -64,8 +64,8 @@ def start(
     source = source_of(asked, late=late is not None)
     folder = Checkpoint(source.session, str(checkpoint))
     stored = folder.latest()
-    if stored is not None and not stored.running.names_joins:
-        asked = asked.without_names()
+    if stored is not None and not stored.running.own_definitions:
+        asked = stream_input(queries, data, watermark, own_definitions=False)
         source = source_of(asked, late=late is not None)
     plan = plan_for_stream(asked.queries, options.strategy, options.planning)
     if stored is not None and options.drops_queries:

@@ -70,8 +70,9 @@ class StreamPlan:
     types: ValueTypes = field(default_factory=dict)
     # Queries that failed and were left out since, by name.
     dropped: Mapping[str, Dropped] = field(default_factory=dict)
-    # Whether what DataFrames read is named after their joins; an earlier muntin did not.
-    names_joins: bool = True
+    # Whether the queries of DataFrames depend on their own DataFrame alone; in an earlier muntin,
+    # what all had in common was in none of them.
+    own_definitions: bool = True
 
     def called(self, name: str) -> str:
         """What a query is called by its user."""
