@@ -17,11 +17,12 @@ from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.checkpoint.checkpoint_owner import CheckpointOwner
+from muntin.spark.engine.listeners import Report
 from muntin.spark.engine.stored_frames import stored
 from muntin.spark.folder import Folder
 from muntin.spark.output.stacking import Stacking
 from muntin.spark.pipeline.outputs import Outputs
-from muntin.spark.pipeline.reports import QueryReports, Report, ReportListener
+from muntin.spark.pipeline.reports import QueryReports, ReportListener
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_engine import Owner
 from muntin.spark.pipeline.stream_run import StreamRun

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from muntin.spark.engine.listeners import Report
 from muntin.spark.pipeline.meter import Arrived, Meter
-from muntin.spark.pipeline.reports import QueryReports, Report
+from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.stream.state_report import LevelStatus, StateReport
 
 log = logging.getLogger("muntin")

@@ -14,6 +14,7 @@ from muntin.model.trees import DataTree
 from muntin.runtime.data_windows.tree import END as WINDOW_END
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.slicer.packing import BUCKET, ROWS
+from muntin.runtime.state.figures import FIGURE, TREE
 from muntin.runtime.state.find_state import TreeDefinition
 from muntin.runtime.state.stream_tree import StreamTree
 from muntin.runtime.storage.layout import all_slots
@@ -21,7 +22,7 @@ from muntin.runtime.stream_plan.stored_tree import kind_of
 from muntin.spark.batch.compiled_answers import slot_fields
 from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.session_kind import check_streams
-from muntin.spark.stream.bucket_processor import FIGURE, TREE, BucketProcessor
+from muntin.spark.stream.bucket_processor import BucketProcessor
 from muntin.spark.stream.key_codes import KEY_TYPES
 
 
