@@ -15,17 +15,14 @@ from pyspark.sql.types import StructType
 from muntin.errors import RunError
 from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
-from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.checkpoint.checkpoint_owner import CheckpointOwner
 from muntin.spark.engine.listeners import Report
 from muntin.spark.engine.stored_frames import stored
 from muntin.spark.folder import Folder
 from muntin.spark.output.stacking import Stacking
-from muntin.spark.pipeline.outputs import Outputs
-from muntin.spark.pipeline.reports import QueryReports, ReportListener
+from muntin.spark.pipeline.reports import ReportListener
 from muntin.spark.pipeline.status import Figures
-from muntin.spark.pipeline.stream_engine import Owner
-from muntin.spark.pipeline.stream_run import StreamRun
+from muntin.spark.pipeline.stream_engine import RunContext, StreamEngine, StreamRun, Watcher
 from muntin.spark.sinks.late_rows import LateRowsSink
 from muntin.spark.sinks.sink import (
     INDEX,
@@ -41,44 +38,6 @@ from muntin.spark.stream.source import BoundStream
 from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
 
 log = logging.getLogger("muntin")
-
-
-class ClassicEngine:
-    """Makes the parts of a pipeline that a classic session needs."""
-
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
-
-    def owner(
-        self, directory: str, *, is_active: Callable[[], bool], on_loss: Callable[[RunError], None]
-    ) -> CheckpointOwner:
-        """Returns the owner of a checkpoint, which keeps a file in it."""
-        folder = Folder(self._session, directory)
-        return CheckpointOwner(folder, directory, is_active=is_active, on_loss=on_loss)
-
-    def watcher(self, figures: Figures, name: str, on_end: Callable[[], None]) -> "Listener":
-        """Returns a listener, which Spark calls."""
-        return Listener(self._session, figures, name, on_end)
-
-    def run(
-        self,
-        bound: BoundStream,
-        running: StreamPlan,
-        outputs: Outputs,
-        *,
-        figures: Figures,
-        owner: Owner,
-        checkpoint: Checkpoint,
-    ) -> "ClassicRun":
-        """Returns a run of a plan, not started."""
-        return ClassicRun(
-            bound,
-            running,
-            outputs,
-            figures=figures,
-            check_owner=owner.check,
-            emitted_before=checkpoint.logs.emitted_before,
-        )
 
 
 class MicroBatch(Answers):
@@ -154,32 +113,15 @@ class MicroBatch(Answers):
 class ClassicRun(StreamRun):
     """A plan that runs, once; Spark calls this process with each batch."""
 
-    def __init__(
-        self,
-        bound: BoundStream,
-        running: StreamPlan,
-        outputs: Outputs,
-        *,
-        figures: Figures,
-        check_owner: Callable[[], None],
-        emitted_before: Callable[[int], int],
-    ) -> None:
-        """`check_owner` raises an error if another pipeline has the checkpoint; `emitted_before`
-        returns the watermark up to which answers are out when a batch runs."""
-        self._late = outputs.late
+    def __init__(self, bound: BoundStream, running: StreamPlan, context: RunContext) -> None:
+        self._late = context.outputs.late
         self._late_rows = StructType()
         if self._late is not None:
             self._late_rows = bound.rows()
             self._late.check(self._late_rows)
         super().__init__(
-            bound,
-            running,
-            sink=outputs.sink,
-            figures=figures,
-            late=None if self._late is None else self._late_rows,
+            bound, running, context, late=None if self._late is None else self._late_rows
         )
-        self._check_owner = check_owner
-        self._given_before = emitted_before
         # Held while a batch is written: a stop from this process never cuts it off between two of
         # its files.
         self._writing = threading.Lock()
@@ -214,7 +156,7 @@ class ClassicRun(StreamRun):
     def _write(self, frame: DataFrame, batch: int) -> None:
         """Give a batch's answers to the sink."""
         try:
-            self._check_owner()
+            self._context.owner.check()
             answers = MicroBatch(
                 self.projected, self._stacking, frame, is_stacked=self._sink.is_stacked
             )
@@ -237,7 +179,7 @@ class ClassicRun(StreamRun):
         self, frame: DataFrame, batch: int, answers: MicroBatch, late: LateRowsSink
     ) -> None:
         """Give a batch's answers to the sink, and its late rows to theirs."""
-        given = self._given_before(batch)
+        given = self._context.checkpoint.logs.emitted_before(batch)
         # Tasks find it in their properties, whichever thread starts them.
         frame.sparkSession.conf.set(GIVEN, str(given))
         with answers.with_late_rows() as packed:
@@ -245,7 +187,7 @@ class ClassicRun(StreamRun):
             late.write(batch, given, packed, self._late_rows)
 
 
-class Listener(ReportListener):
+class Listener(ReportListener, Watcher):
     """Hands the reports of the query that runs to the figures, and says when it fails."""
 
     def __init__(
@@ -270,9 +212,6 @@ class Listener(ReportListener):
             self._session.streams.addListener(self)
             self._is_listening = True
 
-    def catch_up(self, reports: QueryReports) -> None:
-        """Do nothing: Spark calls with every report."""
-
     def leave(self) -> None:
         """Stop listening; the run is about to stop."""
         self._run = None
@@ -295,3 +234,20 @@ class Listener(ReportListener):
                 log.error("failed %s: %s", self._name, error.splitlines()[0])
             self._on_end()
             self.close()
+
+
+class ClassicEngine(StreamEngine):
+    """Makes the parts of a pipeline that a classic session needs."""
+
+    run_class = ClassicRun
+
+    def owner(
+        self, directory: str, *, is_active: Callable[[], bool], on_loss: Callable[[RunError], None]
+    ) -> CheckpointOwner:
+        """Returns the owner of a checkpoint, which keeps a file in it."""
+        folder = Folder(self._session, directory)
+        return CheckpointOwner(folder, directory, is_active=is_active, on_loss=on_loss)
+
+    def watcher(self, figures: Figures, name: str, on_end: Callable[[], None]) -> Listener:
+        """Returns a listener, which Spark calls."""
+        return Listener(self._session, figures, name, on_end)
