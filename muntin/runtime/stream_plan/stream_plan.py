@@ -70,6 +70,9 @@ class StreamPlan:
     types: ValueTypes = field(default_factory=dict)
     # Queries that failed and were left out since, by name.
     dropped: Mapping[str, Dropped] = field(default_factory=dict)
+    # Joins of the stream whose rows alone the watermark has followed, now or in an earlier run. It
+    # does not tell up to when other rows were read.
+    followed_joins: tuple[str, ...] = ()
     # Whether what DataFrames read is named after their joins; an earlier muntin did not.
     names_joins: bool = True
 
