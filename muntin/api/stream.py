@@ -48,9 +48,9 @@ def start(
     then there is no `data`. If queries join the stream with static tables, `data` has the stream
     and the tables by name. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
 
-    `sink` takes the answers: a folder, `mt.Files` for a folder with a format and other options,
-    `mt.Tables`, a function `f(name, frame, batch)`, an instance of your own subclass of `mt.Sink`,
-    or none for memory.
+    `sink` takes the answers: a folder, a sink of muntin's such as `mt.Files` for a folder with a
+    format and other options, a function `f(name, frame, batch)`, an instance of your own subclass
+    of `mt.Sink`, or none for memory.
 
     `late` takes the rows that came too late for every window of every query that would have taken
     them: a folder, `mt.Files`, or a function `f(frame, batch, watermark)`.

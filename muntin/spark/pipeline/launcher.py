@@ -92,7 +92,8 @@ class Launcher:
     ) -> StreamRun:
         """Returns a run of a plan, not started; refuses what the sink would not take."""
         context = self._context if outputs is None else replace(self._context, outputs=outputs)
-        return self._run_class(bound, running, context)
+        with self.source.settings.restored():
+            return self._run_class(bound, running, context)
 
     def launch(self, bound: BoundStream, running: StreamPlan) -> None:
         """Start a run of a plan, and store the plan if it is not the one that is there."""

@@ -25,6 +25,7 @@ from muntin.spark.binding.bind import bind
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
+from muntin.spark.engine.settings_of_analysis import SettingsOfAnalysis
 from muntin.spark.engine.watermarks import Watermarks, watermarks_of
 from muntin.spark.frames.stream_frames import WATERMARK
 from muntin.spark.stream.bound_stream_tree import (
@@ -78,6 +79,8 @@ class Source:
             )
         self.data = data
         self.session = data.sparkSession
+        # Those of the start: as a query of Spark's, a stream keeps them while it runs.
+        self.settings = SettingsOfAnalysis(self.session)
         self._watermarks = watermarks_of(data)
         self.delay = _delay(self._watermarks, watermark)
         self._followed_join = None if self._watermarks.calls else followed_join
@@ -107,7 +110,8 @@ class Source:
         asked = [(q.window, dict(q.aggregates)) for q in plan.queries if isinstance(q, Query)]
         known = {**plan_to_json(plan), "asked": asked}
         if self._last is None or self._last[0] != known:
-            self._last = (known, self._bound(plan))
+            with self.settings.restored():
+                self._last = (known, self._bound(plan))
         return self._last[1]
 
     def first_start(self, bound: "BoundStream", *, buckets: int | None, retain: int) -> StreamPlan:

@@ -4,8 +4,7 @@ import pytest
 
 from muntin.errors import RunError
 from muntin.spark.sinks.folder_sink import Files, FolderSink
-from muntin.spark.sinks.function_sink import FunctionSink
-from muntin.spark.sinks.open_sink import open_sink
+from muntin.spark.sinks.open_sink import FunctionSink, open_sink
 from muntin.spark.sinks.sink import SinkContext
 from muntin.spark.sinks.tables import Tables
 from tests.support.made_answers import NESTED, Given, answer, devices, opened
