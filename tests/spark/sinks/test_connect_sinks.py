@@ -33,6 +33,7 @@ class Own(Sink):
 @pytest.mark.parametrize(
     ("sink", "said"),
     [
+        (mt.Console(), "mt.Console does not work on Spark Connect"),
         (mt.Tables(), "mt.Tables does not work on Spark Connect"),
         (mt.Files("out", compact=3), "compact does not work on Spark Connect"),
         (7, "a sink is a folder"),
