@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from uuid import UUID
 
 from py4j.protocol import Py4JError
@@ -17,22 +18,14 @@ from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.checkpoint.checkpoint_owner import CheckpointOwner
 from muntin.spark.engine.listeners import Report
-from muntin.spark.engine.stored_frames import stored
 from muntin.spark.folder import Folder
 from muntin.spark.output.stacking import Stacking
 from muntin.spark.pipeline.reports import ReportListener
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_engine import RunContext, StreamEngine, StreamRun, Watcher
+from muntin.spark.sinks.batch_answers import BatchAnswers
 from muntin.spark.sinks.late_rows import LateRowsSink
-from muntin.spark.sinks.sink import (
-    INDEX,
-    Answer,
-    Answers,
-    CombinedAnswers,
-    Part,
-    Stack,
-    naming_batch,
-)
+from muntin.spark.sinks.sink import INDEX, Answer, CombinedAnswers, naming_batch
 from muntin.spark.stream.event_slices import GIVEN
 from muntin.spark.stream.source import BoundStream
 from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
@@ -40,74 +33,43 @@ from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
 log = logging.getLogger("muntin")
 
 
-class MicroBatch(Answers):
-    """The answers of a batch. Spark computes them once, when the sink first uses them."""
+class MicroBatch(BatchAnswers):
+    """The answers of a batch, beside which the frame may have late rows."""
 
     def __init__(
         self, projected: StreamAnswers, stacking: Stacking, frame: DataFrame, *, is_stacked: bool
     ) -> None:
         """`frame` has numbered rows of answers or, for a stacked sink, those of `stacking`."""
+        late = [part for part in stacking.parts if LATE_ROWS in part.names.values()]
+        super().__init__(frame, [part for part in stacking.parts if part not in late])
         self._projected = projected
-        self._stacking = stacking
-        self._frame = frame
+        self._late = late if is_stacked else []
         self._is_stacked = is_stacked
-        self._is_stored = False
 
     @contextmanager
     def each(self) -> Iterator[list[Answer]]:
-        """A frame for every query that has answers."""
-        with self._stored():
+        """A frame for every query that has answers; columns that are never null say so."""
+        with self.stored():
             yield [
                 Answer(name=name, rows=rows, frame=self._projected.of_numbered(name, self._frame))
                 for name, (rows, _) in self._projected.counted(self._frame).items()
                 if rows
             ]
 
-    @contextmanager
-    def stacks(self) -> Iterator[list[Stack]]:
-        """All answers in a few frames, each of which must be computed once, the first one first."""
-        stacks = CombinedAnswers(frame=self._frame, parts=self._parts(LATE_ROWS)).stacks()
-        if len(stacks) == 1:
-            yield stacks
-        else:
-            with self._stored():
-                yield stacks
-
     def whole(self) -> CombinedAnswers:
         """All answers in one frame, which must be computed once."""
-        parts = self._parts(LATE_ROWS)
-        frame = self._frame
-        if len(parts) < len(self._stacking.parts):
-            numbers = [str(number) for part in parts for number in part.names]
-            frame = frame.where(f"{INDEX} IN ({', '.join(numbers)})")
-        return CombinedAnswers(frame=frame, parts=parts)
+        whole = super().whole()
+        if not self._late:
+            return whole
+        numbers = ", ".join(str(number) for part in self._parts for number in part.names)
+        return replace(whole, frame=self._frame.where(f"{INDEX} IN ({numbers})"))
 
-    @contextmanager
-    def with_late_rows(self) -> Iterator[DataFrame]:
-        """The packed rows that no open window took; meanwhile the answers can be taken, too."""
-        with self._stored():
-            if not self._is_stacked:
-                yield self._projected.late_rows(self._frame)
-                return
-            (late,) = (part for part in self._stacking.parts if part not in self._parts(LATE_ROWS))
-            yield late.of(self._frame).select(ROWS)
-
-    def _parts(self, left_out: str) -> list[Part]:
-        return [part for part in self._stacking.parts if left_out not in part.names.values()]
-
-    @contextmanager
-    def _stored(self) -> Iterator[None]:
-        if self._is_stored:
-            yield
-            return
-        # A sink may filter what it is given.
-        stored(self._frame)
-        self._is_stored = True
-        try:
-            yield
-        finally:
-            self._is_stored = False
-            self._frame.unpersist()
+    def late_rows(self) -> DataFrame:
+        """Returns the packed rows that no open window took."""
+        if not self._is_stacked:
+            return self._projected.late_rows(self._frame)
+        (late,) = self._late
+        return late.of(self._frame).select(ROWS)
 
 
 class ClassicRun(StreamRun):
@@ -182,9 +144,9 @@ class ClassicRun(StreamRun):
         given = self._context.checkpoint.logs.emitted_before(batch)
         # Tasks find it in their properties, whichever thread starts them.
         frame.sparkSession.conf.set(GIVEN, str(given))
-        with answers.with_late_rows() as packed:
+        with answers.stored():
             self._sink.write(batch, answers)
-            late.write(batch, given, packed, self._late_rows)
+            late.write(batch, given, answers.late_rows(), self._late_rows)
 
 
 class Listener(ReportListener, Watcher):

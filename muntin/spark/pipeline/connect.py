@@ -6,27 +6,17 @@ that one query at a time runs on a checkpoint.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from muntin.errors import RunError
-from muntin.spark.engine.stored_frames import stored
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_engine import StreamEngine, StreamRun, Watcher
-from muntin.spark.sinks.sink import (
-    INDEX,
-    Answer,
-    Answers,
-    CombinedAnswers,
-    Part,
-    Sink,
-    Stack,
-    naming_batch,
-)
+from muntin.spark.sinks.batch_answers import BatchAnswers
+from muntin.spark.sinks.sink import Part, Sink, naming_batch
 
 # The last line of a traceback that the server sends when a sink raises an error.
 _ERROR_OF_SINK = re.compile(r"^muntin\.errors\.RunError: (.+)$", re.MULTILINE)
@@ -81,47 +71,4 @@ class WriteOnServer:
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Write a batch; an error of the sink's own names the batch."""
         with naming_batch(batch):
-            answers = CombinedAnswers(frame=frame, parts=self._parts)
-            self._sink.write(batch, ServerBatch(answers))
-
-
-class ServerBatch(Answers):
-    """The answers of a batch, as sinks take them."""
-
-    def __init__(self, whole: CombinedAnswers) -> None:
-        self._whole = whole
-
-    @contextmanager
-    def each(self) -> Iterator[list[Answer]]:
-        """A frame for every query that has answers."""
-        with self._stored():
-            counted = self._whole.frame.groupBy(INDEX).count().collect()
-            rows = {row[INDEX]: row["count"] for row in counted}
-            yield [
-                Answer(
-                    name=name,
-                    rows=rows[number],
-                    frame=part.of(self._whole.frame).where(f"{INDEX} = {number}").drop(INDEX),
-                )
-                for part in self._whole.parts
-                for number, name in part.names.items()
-                if number in rows
-            ]
-
-    @contextmanager
-    def stacks(self) -> Iterator[list[Stack]]:
-        """All answers in a few frames, each of which must be computed once, the first one first."""
-        with self._stored():
-            yield self._whole.stacks()
-
-    def whole(self) -> CombinedAnswers:
-        """All answers in one frame, which must be computed once."""
-        return self._whole
-
-    @contextmanager
-    def _stored(self) -> Iterator[None]:
-        frame = stored(self._whole.frame)
-        try:
-            yield
-        finally:
-            frame.unpersist()
+            self._sink.write(batch, BatchAnswers(frame, self._parts))
