@@ -12,7 +12,7 @@ from muntin.model.options import PlanOptions
 from muntin.model.windows.window import Duration
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import STEADY
-from muntin.runtime.stream_plan.tree_definitions import tree_definitions
+from muntin.runtime.stream_plan.stream_plan import tree_definitions
 from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.frames.stream_frames import stream_input
 from muntin.spark.pipeline.launcher import Launcher

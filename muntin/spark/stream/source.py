@@ -32,14 +32,13 @@ from muntin.spark.stream.bound_stream_tree import (
     BoundStreamTree,
     bind_stream_tree,
     check_classes,
+    value_types,
 )
-from muntin.spark.stream.buckets import bucket_labels
 from muntin.spark.stream.event_columns import EventColumns, Events
 from muntin.spark.stream.event_slices import packed_slices
 from muntin.spark.stream.joined_events import JoinedEvents, JoinedStream
-from muntin.spark.stream.operator import answer_slices
+from muntin.spark.stream.operator import answer_slices, bucket_labels
 from muntin.spark.stream.stream_answers import StreamAnswers
-from muntin.spark.stream.value_types import value_types
 from muntin.sql_text import name_parts, quoted
 
 Queries = Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
