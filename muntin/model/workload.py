@@ -21,7 +21,7 @@ class PlanOptions:
     technique: str | None = None
     # Whether to choose techniques by the worst time of a single answer, not by total work.
     latency: bool = False
-    # Whether answers may differ from Spark's within an error bound; see `optimizer.approximate`.
+    # Whether answers may differ from Spark's within an error bound; see `optimizer.normalise`.
     approximate: bool = False
 
     def or_else(self, other: "PlanOptions") -> "PlanOptions":

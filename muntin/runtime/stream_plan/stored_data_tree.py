@@ -61,7 +61,7 @@ class StoredDataTree(StoredTree):
     ) -> int | None:
         """Returns how many unchanged queries of a tree run here; None if there is none.
 
-        `optimizer.evolve` makes plans in which a tree that has queries which stay has them from one
+        `optimizer.transitions` makes plans in which a tree that has queries which stay has them from one
         tree, and behind them those that join.
         """
         return len({*tree.queries} & {*same} & {*self.tree.queries}) or None
