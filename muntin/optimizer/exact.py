@@ -6,7 +6,7 @@ from typing import Any
 from muntin.errors import PlanError
 from muntin.model.plan import Plan
 from muntin.model.query import Query
-from muntin.model.trees import Node, PeriodicTree
+from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
 from muntin.optimizer import costs
@@ -15,8 +15,7 @@ from muntin.optimizer.coverage import (
     Forest,
     Harmless,
     choices,
-    counting_of,
-    harmless_nodes,
+    plan_by_forest,
 )
 from muntin.optimizer.edges import slicing
 from muntin.optimizer.factor_windows import with_factor_windows
@@ -168,18 +167,10 @@ def _solve(
 def exact_factor(workload: Workload) -> Plan:
     """Plans the cheapest factor-window graph by the paper's model, with any tumbling window."""
 
-    def grow(nodes: tuple[Node, ...]) -> Forest:
-        windows = [node.window for node in nodes]
-        counting, harmless = counting_of(windows, workload), harmless_nodes(nodes)
+    def grow(windows: Sequence[Window], counting: Counting, harmless: Harmless) -> Forest:
         offered = set(tumbling_closure(windows, most=MOST_IN_GRAPH + 1))
         if len({*windows, *offered}) <= MOST_IN_GRAPH:
             offered |= set(with_factor_windows(windows, counting, harmless))
         return cheapest_forest(windows, offered, counting, harmless)
 
-    return plan_of(
-        "exact_factor",
-        workload,
-        lambda queries: [
-            tree_of(queries[0].grouping, nodes := nodes_of(queries), workload, grow(nodes))
-        ],
-    )
+    return plan_by_forest("exact_factor", workload, grow)

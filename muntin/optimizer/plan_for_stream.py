@@ -21,7 +21,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import Query, parts_of
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import SECOND
-from muntin.model.trees import DataTree, PeriodicTree, group_by_pass
+from muntin.model.trees import DataTree, Node, PeriodicTree, group_by_pass
 from muntin.model.windows.window import Window
 from muntin.optimizer.choose_passes import slice_in_one_pass
 from muntin.optimizer.choose_techniques import choose_techniques
@@ -51,13 +51,7 @@ def in_levels(tree: PeriodicTree, plan: Plan) -> PeriodicTree:
     for window in levels:
         # What is kept for one query is there for the next: a level has all that slices have.
         queries_of = nodes[window].queries if window in nodes else ()
-        nodes[window] = replace(
-            flat.nodes[0],
-            window=window,
-            aggregates=flat.aggregates,
-            techniques=(),
-            queries=queries_of,
-        )
+        nodes[window] = Node(window=window, aggregates=flat.aggregates, queries=queries_of)
     parents: dict[Window, Window | None] = {}
     for window in nodes:
         below = levels[: levels.index(window)] if window in levels else levels

@@ -12,9 +12,9 @@ from muntin.model.slicing import Slicing
 from muntin.model.trees import DataTree, PeriodicTree
 from muntin.model.workload import Workload
 from muntin.optimizer import costs
-from muntin.optimizer.data_windows import data_tree
+from muntin.optimizer.data_trees import data_tree
 from muntin.optimizer.edges import common_slicing
-from muntin.optimizer.trees import plain_spark_cost, tree_each_cost
+from muntin.optimizer.trees import plain_spark_cost, tree_each_cost, with_costs
 from muntin.sql.filters import split_by_keys
 
 # What it costs to ask one of several filters of an event, and what is always spent on that: the
@@ -239,10 +239,10 @@ def price_plan(plan: Plan, workload: Workload | None = None) -> Plan:
     """
     work = replace(workload or plan.workload_of(plan.queries), queries=plan.queries)
     parts = {part.grouping: part for part in work.by_grouping}
-    nodes = [_with_node_costs(tree, parts[tree.grouping]) for tree in plan.periodic_trees]
+    trees = [with_costs(tree, parts[tree.grouping]) for tree in plan.periodic_trees]
     plain = costs.plain_queries_cost(work)
     return plan.with_trees(
-        periodic=_with_pass_costs(nodes, work),
+        periodic=_with_pass_costs(trees, work),
         data=(_with_record_costs(tree, plan, parts[tree.grouping]) for tree in plan.data_trees),
         workload=replace(work, computed=plan.workload.computed),
         unshared_cost=plain + sum(map(tree_each_cost, parts.values())),
@@ -250,30 +250,6 @@ def price_plan(plan: Plan, workload: Workload | None = None) -> Plan:
         cost_of_plain=plain,
         # These were computed for the figures of the plan.
         considered={} if workload else plan.considered,
-    )
-
-
-def _with_node_costs(tree: PeriodicTree, part: Workload) -> PeriodicTree:
-    """Returns the tree with the costs of its nodes; Spark itself answers one that is alone."""
-    if tree.engine is Engine.SPARK and tree.made_in is None:
-        (node,) = tree.nodes
-        read, answered = costs.alone_cost(node.window, node.aggregates, part)
-        return replace(tree, nodes=(replace(node, cost=answered),), cut_cost=read)
-    return replace(
-        tree,
-        nodes=tuple(
-            replace(
-                node,
-                cost=costs.node_cost(
-                    node.window,
-                    node.aggregates,
-                    node.parent or tree.slicing,
-                    part,
-                    queries=len(node.queries),
-                ),
-            )
-            for node in tree.nodes
-        ),
     )
 
 

@@ -19,7 +19,7 @@ from muntin.model.query import Grouping, PlainQuery, Query, parts_of
 from muntin.model.trees import DataNode, DataTree, PeriodicTree
 from muntin.model.windows.data_windows import DataWindow, Delta, Session
 from muntin.model.windows.window import Window
-from muntin.optimizer.data_windows import sharing_group
+from muntin.optimizer.data_trees import sharing_group
 from muntin.optimizer.intermediate import best_tree
 from muntin.optimizer.plan_for_stream import read_slices_or_levels, unite_groups_of_pass
 from muntin.optimizer.strategies import STRATEGIES
