@@ -7,18 +7,23 @@ longer fit: the offset is the greatest of them, and zero if all fit.
 
 from functools import cache
 from math import ceil, log
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from muntin.aggregates.sketch_parameters import items_tracked
-from muntin.runtime.columns.byte_rows import ByteRows, Bytes, arrow_of, rows_of
+from muntin.runtime.columns.byte_rows import (
+    arrow_of,
+    fixed_rows,
+    join_rows,
+    rows_of,
+    trimmed_rows,
+)
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.value_codes import floats
 from muntin.runtime.value_sets.set_column import SetColumn, offsets_of
 from muntin.runtime.value_sets.window_sets import WindowSets
-from muntin.techniques.compiled.compile import compiled
 from muntin.techniques.sweeps import ranked_counts
 
 _VERSION, _FAMILY, _IS_EMPTY = 1, 10, 5
@@ -59,23 +64,30 @@ def items_sketches(sets: WindowSets, parameters: tuple[str, ...], kind: str) -> 
     full = sets.sizes > room
     offsets[full] = counts[starts[1:][full] - 1]
     left = counts - np.repeat(offsets, np.diff(starts))
+    is_left = left > 0
     owners = np.repeat(np.arange(len(sets)), np.diff(starts))
-    sizes = np.bincount(owners[left > 0], minlength=len(sets))
-    preambles = np.zeros(len(sets), _PREAMBLE)
+    sizes = np.bincount(owners[is_left], minlength=len(sets))
     is_empty = sizes == 0
+    preambles = np.zeros(len(sets), _PREAMBLE)
     preambles["words"] = np.where(is_empty, _SHORT_WORDS, _LONG_WORDS)
     preambles["version"], preambles["family"], preambles["most_bits"] = _VERSION, _FAMILY, most_bits
     preambles["bits"] = np.searchsorted(_ROOMS, sizes) + _LEAST_BITS
     preambles["flags"] = np.where(is_empty, _IS_EMPTY, 0)
     preambles["items"], preambles["offset"] = sizes, offsets
     preambles["total"] = ranked_counts.totals_of(entries, sets.lows, sets.highs)
-    chosen = entries.entries[places[left > 0]]
-    return _written(preambles, left[left > 0], _items(column, chosen, kind))
+    items = rows_of(_items(column, entries.entries[places[is_left]], kind))
+    # A sketch is a preamble, the counts of values, then the values.
+    firsts = offsets_of(sizes)
+    return join_rows(
+        trimmed_rows(preambles, np.where(is_empty, _SHORT_WORDS, _LONG_WORDS) * _WORD),
+        arrow_of(firsts * _WORD, left[is_left].astype("<i8")),
+        arrow_of(np.append(items.starts, len(items.data))[firsts], items.data),
+    )
 
 
 def with_null_counts(sketches: pa.Array, nulls: Int64s) -> pa.Array:
     """Returns each sketch with the number of nulls behind it, the highest byte first."""
-    return arrow_of(*_joined(rows_of(sketches), _as_rows(nulls.astype(">i8"))))
+    return join_rows(sketches, fixed_rows(nulls.astype(">i8")))
 
 
 def _room(bits: int) -> int:
@@ -91,99 +103,20 @@ def _bits_of(tracked: int) -> int:
     return max(_LEAST_BITS, ceil(log(ceil(tracked / 0.75)) / log(2)))
 
 
-def _items(column: SetColumn, entries: Int64s, kind: str) -> ByteRows:
+def _items(column: SetColumn, entries: Int64s, kind: str) -> pa.Array:
     """Returns the bytes of the values of some entries."""
     codes, values = column.codes[entries], column.coding.values
     if values is not None:
-        texts = rows_of(values.cast(pa.large_binary()))
-        offsets, data = _joined(_as_rows((texts.ends - texts.starts).astype("<i4")), texts)
-        return ByteRows(starts=offsets[codes], ends=offsets[codes + 1], data=data)
+        texts = values.cast(pa.large_binary())
+        lengths = pc.binary_length(texts).to_numpy(zero_copy_only=False).astype("<i4")
+        return join_rows(fixed_rows(lengths), texts).take(pa.array(codes))
     tag, dtype = _TAGGED.get(kind, (None, _ALONE.get(kind, "<i8")))
     if kind.startswith("decimal"):
         digits = int(kind.removeprefix("decimal(").partition(",")[0])
         tag, dtype = (9, "<i4") if digits <= _DIGITS_OF_AN_INT else (None, "<i8")
     numbers = (floats(codes) if np.dtype(dtype).kind == "f" else codes).astype(dtype)
     if tag is None:
-        return _as_rows(numbers)
+        return fixed_rows(numbers)
     tagged = np.empty(len(numbers), [("tag", "u1"), ("number", dtype)])
     tagged["tag"], tagged["number"] = tag, numbers
-    return _as_rows(tagged)
-
-
-def _written(preambles: Any, counts: Int64s, items: ByteRows) -> pa.Array:
-    """Returns sketches: a preamble, the counts of values, then the values."""
-    sizes = preambles["items"].astype(np.int64)
-    firsts = offsets_of(sizes)
-    lengths = np.concatenate([[0], np.cumsum(items.ends - items.starts)])
-    heads = _WORD * preambles["words"].astype(np.int64)
-    offsets = offsets_of(heads + _WORD * sizes + lengths[firsts[1:]] - lengths[firsts[:-1]])
-    data = np.empty(offsets[-1], np.uint8)
-    rows = preambles.view(np.uint8).reshape(len(preambles), _PREAMBLE.itemsize)
-    words = counts.astype("<i8").view(np.uint8)
-    _write(rows, heads, words, firsts, items.starts, items.ends, items.data, offsets, data)
-    return arrow_of(offsets, data)
-
-
-def _write_rows(
-    preambles: Any,
-    heads: Any,
-    counts: Any,
-    firsts: Any,
-    starts: Any,
-    ends: Any,
-    items: Any,
-    offsets: Any,
-    data: Any,
-) -> None:
-    for row in range(len(heads)):
-        place = offsets[row]
-        for byte in range(heads[row]):
-            data[place] = preambles[row, byte]
-            place += 1
-        for byte in range(8 * firsts[row], 8 * firsts[row + 1]):
-            data[place] = counts[byte]
-            place += 1
-        for item in range(firsts[row], firsts[row + 1]):
-            for byte in range(starts[item], ends[item]):
-                data[place] = items[byte]
-                place += 1
-
-
-_write: Any = compiled(_write_rows)
-
-
-def _joined(first: ByteRows, second: ByteRows) -> tuple[Int64s, Bytes]:
-    """Returns the bytes of each row of one and those of the other behind them, and where they
-    begin."""
-    offsets = offsets_of(first.ends - first.starts + second.ends - second.starts)
-    data = np.empty(offsets[-1], np.uint8)
-    _join(first.starts, first.ends, first.data, second.starts, second.ends, second.data, data)
-    return offsets, data
-
-
-def _join_rows(
-    starts: Any,
-    ends: Any,
-    bytes_before: Any,
-    starts_behind: Any,
-    ends_behind: Any,
-    bytes_behind: Any,
-    data: Any,
-) -> None:
-    place = 0
-    for row in range(len(starts)):
-        for byte in range(starts[row], ends[row]):
-            data[place] = bytes_before[byte]
-            place += 1
-        for byte in range(starts_behind[row], ends_behind[row]):
-            data[place] = bytes_behind[byte]
-            place += 1
-
-
-_join: Any = compiled(_join_rows)
-
-
-def _as_rows(numbers: np.ndarray) -> ByteRows:
-    """Returns the bytes of each number."""
-    places: Int64s = np.arange(len(numbers) + 1) * numbers.itemsize
-    return ByteRows(starts=places[:-1], ends=places[1:], data=numbers.view(np.uint8))
+    return fixed_rows(tagged)

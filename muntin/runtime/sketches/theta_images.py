@@ -5,17 +5,15 @@ of hashes, and the differences of neighbouring hashes, packed bit by bit. No has
 have shorter images. Images that are read may also have whole hashes in place of differences.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from muntin.runtime.columns.byte_rows import arrow_of, rows_of
+from muntin.runtime.columns.byte_rows import arrow_of, number_at, put_number, rows_of
 from muntin.runtime.columns.partials import Bools, Int64s
-from muntin.runtime.sketches.images import number_at
 from muntin.runtime.value_sets.set_column import offsets_of
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.compiled.compile import compiled
 
 # The theta of a sketch that has all hashes.
 WHOLE = np.int64((1 << 63) - 1)
@@ -31,8 +29,7 @@ _FLAGS = _READ_ONLY | _COMPACT | _ORDERED
 _CERTAIN = np.int64(0x3F800000)
 
 
-@dataclass(frozen=True, kw_only=True)
-class HashRuns:
+class HashRuns(NamedTuple):
     """Runs of different hashes below a theta: run i is `hashes[offsets[i] : offsets[i + 1]]`."""
 
     hashes: Int64s
@@ -41,46 +38,43 @@ class HashRuns:
     is_sketch: Bools
 
 
-def read_images(images: pa.Array) -> HashRuns:
-    """Returns the hashes of sketches; what is no sketch is told, and has none."""
+class SketchHashes(NamedTuple):
+    """Sketches: i has `counts[i]` ascending hashes from `starts[i]` on, and a theta."""
+
+    hashes: Int64s
+    starts: Int64s
+    counts: Int64s
+    thetas: Int64s
+
+
+def read_images(images: pa.Array | None) -> HashRuns:
+    """Returns the hashes of sketches; what is no sketch has none."""
     rows = rows_of(images)
-    counts = np.zeros(len(rows), np.int64)
-    thetas = np.full(len(rows), WHOLE)
-    _measure(rows.starts, rows.ends, rows.data, counts, thetas)
-    is_sketch = counts >= 0
+    counts = np.zeros(len(rows.starts), np.int64)
+    thetas = np.full(len(rows.starts), WHOLE)
+    _measure(rows, counts, thetas)
     offsets = offsets_of(np.maximum(counts, 0))
     hashes = np.empty(offsets[-1], np.int64)
-    _read(rows.starts, rows.data, offsets, hashes)
-    return HashRuns(hashes=hashes, offsets=offsets, thetas=thetas, is_sketch=is_sketch)
+    _read(rows, offsets, hashes)
+    return HashRuns(hashes, offsets, thetas, is_sketch=counts >= 0)
 
 
-def write_images(
-    hashes: Int64s, starts: Int64s, counts: Int64s, thetas: Int64s, chosen: Bools
-) -> pa.Array:
-    """Returns images of `counts[i]` ascending hashes from `starts[i]` on; only the chosen rows have
-    one."""
-    sizes = np.zeros(len(counts), np.int64)
-    widths = np.zeros(len(counts), np.int64)
-    _size(hashes, starts, counts, thetas, widths, sizes)
+def write_images(sketches: SketchHashes, chosen: Bools) -> pa.Array:
+    """Returns the image of each chosen sketch; others are empty."""
+    widths, sizes = np.zeros((2, len(chosen)), np.int64)
+    _size(sketches, widths, sizes)
     sizes[~chosen] = 0
     offsets = offsets_of(sizes)
     data = np.zeros(offsets[-1], np.uint8)
-    _write(hashes, starts, counts, thetas, widths, offsets, data)
+    _write(sketches, widths, offsets, data)
     return arrow_of(offsets, data)
 
 
-def _put_number(data: Any, start: Any, size: Any, word: Any) -> None:
-    for byte in range(size):
-        data[start + byte] = np.uint8((word >> np.int64(8 * byte)) & 255)
-
-
-_put = inlined(_put_number)
-
-
-def _measure_images(starts: Any, ends: Any, data: Any, counts: Any, thetas: Any) -> None:
+def _measure_images(rows: Any, counts: Any, thetas: Any) -> None:
     """Finds how many hashes images have, -1 if one is no image, and their thetas."""
-    for row in range(len(starts)):
-        start, size = starts[row], ends[row] - starts[row]
+    data = rows.data
+    for row in range(len(rows.starts)):
+        start, size = rows.starts[row], rows.ends[row] - rows.starts[row]
         counts[row] = -1
         if size < 8 or data[start + 2] != _FAMILY:
             continue
@@ -110,9 +104,10 @@ def _measure_images(starts: Any, ends: Any, data: Any, counts: Any, thetas: Any)
             counts[row], thetas[row] = count, theta
 
 
-def _read_hashes(starts: Any, data: Any, offsets: Any, hashes: Any) -> None:
-    for row in range(len(starts)):
-        start = starts[row]
+def _read_hashes(rows: Any, offsets: Any, hashes: Any) -> None:
+    data = rows.data
+    for row in range(len(rows.starts)):
+        start = rows.starts[row]
         first, last = offsets[row], offsets[row + 1]
         if first == last:
             continue
@@ -139,10 +134,9 @@ def _read_hashes(starts: Any, data: Any, offsets: Any, hashes: Any) -> None:
             hashes[hash_] = total
 
 
-def _size_images(
-    hashes: Any, starts: Any, counts: Any, thetas: Any, widths: Any, sizes: Any
-) -> None:
+def _size_images(sketches: Any, widths: Any, sizes: Any) -> None:
     """Finds the bits of a difference of hashes, zero if they are not packed, and whole sizes."""
+    hashes, starts, counts, thetas = sketches
     for row in range(len(counts)):
         count = counts[row]
         is_whole = thetas[row] == WHOLE
@@ -165,9 +159,8 @@ def _size_images(
             sizes[row] = head + figures + (count * widths[row] + 7) // 8
 
 
-def _write_hashes(
-    hashes: Any, starts: Any, counts: Any, thetas: Any, widths: Any, offsets: Any, data: Any
-) -> None:
+def _write_hashes(sketches: Any, widths: Any, offsets: Any, data: Any) -> None:
+    hashes, starts, counts, thetas = sketches
     for row in range(len(counts)):
         at, count, width = offsets[row], counts[row], widths[row]
         if offsets[row + 1] == at:
@@ -182,21 +175,21 @@ def _write_hashes(
             data[at + 1] = _PLAIN
             if count == 1:
                 data[at], data[at + 5] = 1, _FLAGS | _SINGLE
-                _put(data, at + 8, 8, hashes[starts[row]])
+                put_number(data, at + 8, 8, hashes[starts[row]])
             else:
                 data[at], data[at + 5] = 3, _FLAGS
-                _put(data, at + 12, 4, _CERTAIN)
-                _put(data, at + 16, 8, thetas[row])
+                put_number(data, at + 12, 4, _CERTAIN)
+                put_number(data, at + 16, 8, thetas[row])
             continue
         data[at + 1], data[at + 3], data[at + 5] = _PACKED, width, _FLAGS
         data[at] = 1 if is_whole else 2
         place = at + 8
         if not is_whole:
-            _put(data, place, 8, thetas[row])
+            put_number(data, place, 8, thetas[row])
             place += 8
         figures = offsets[row + 1] - place - (count * width + 7) // 8
         data[at + 4] = figures
-        _put(data, place, figures, count)
+        put_number(data, place, figures, count)
         place += figures
         bit = np.int64(0)
         before = np.int64(0)

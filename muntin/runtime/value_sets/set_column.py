@@ -117,3 +117,10 @@ def offsets_of(lengths: Int64s) -> Int64s:
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
+
+
+def sums_of(numbers: Int64s, offsets: Int64s) -> Int64s:
+    """Returns the sum of each row's numbers, `numbers[offsets[i] : offsets[i + 1]]`."""
+    totals = offsets_of(numbers)
+    sums: Int64s = totals[offsets[1:]] - totals[offsets[:-1]]
+    return sums
