@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.runtime.columns.byte_rows import fixed_rows, rows_of
-from muntin.runtime.value_sets.set_column import SetColumn
+from muntin.runtime.columns.value_sets import SetColumn
 from muntin.techniques.compiled.compile import compiled
 
 # The bytes of a bitmap of Spark's.

@@ -13,7 +13,7 @@ import pyarrow as pa
 from muntin.aggregates.sketch_parameters import CountMin
 from muntin.runtime.columns.byte_rows import fixed_rows, rows_of
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.value_sets.set_column import SetColumn
+from muntin.runtime.columns.value_sets import SetColumn
 from muntin.techniques.compiled.compile import compiled, inlined
 
 _VERSION = 1

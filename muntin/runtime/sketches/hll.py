@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from muntin.runtime.columns.byte_rows import Bytes, arrow_of, number_at, put_number, rows_of
 from muntin.runtime.columns.partials import Bools, Int64s
+from muntin.runtime.columns.value_sets import SetColumn, offsets_of, sums_of
 from muntin.runtime.sketches.murmur import hash_entries
-from muntin.runtime.value_sets.set_column import SetColumn, offsets_of, sums_of
 from muntin.techniques.compiled.compile import compiled, inlined
 
 Coupons = NDArray[np.uint32]

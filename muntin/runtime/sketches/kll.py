@@ -19,6 +19,7 @@ from muntin.aggregates.sketch_parameters import KLL_ACCURACY
 from muntin.runtime.columns.byte_rows import arrow_of, join_rows, trimmed_rows
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.value_codes import floats
+from muntin.runtime.columns.value_sets import SetColumn, WindowSets, offsets_of
 from muntin.runtime.sketches.kll_images import (
     FAMILY,
     IS_EMPTY,
@@ -35,8 +36,6 @@ from muntin.runtime.sketches.kll_images import (
     WeightedItems,
     read_images,
 )
-from muntin.runtime.value_sets.set_column import SetColumn, offsets_of
-from muntin.runtime.value_sets.window_sets import WindowSets
 from muntin.techniques.compiled.compile import compiled
 from muntin.techniques.sweeps import ranked_counts
 

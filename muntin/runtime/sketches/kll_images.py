@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike
 
 from muntin.runtime.columns.byte_rows import number_at, rows_of
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.value_sets.set_column import offsets_of
+from muntin.runtime.columns.value_sets import offsets_of
 from muntin.techniques.compiled.compile import compiled, inlined
 
 FAMILY = 15

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from muntin.runtime.columns.byte_rows import rows_of
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.value_codes import floats
-from muntin.runtime.value_sets.set_column import SetColumn
+from muntin.runtime.columns.value_sets import SetColumn
 from muntin.techniques.compiled.compile import compiled, inlined
 
 Words = NDArray[np.uint64]
