@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from muntin.runtime.state.find_state import TreeDefinition
     from muntin.runtime.state.stream_tree import StreamTree
 
-# The columns of answers with the number of their tree, and, in rows that are no answers, with a
-# figure for a tree and node: one of `state.figures` or, beside the latest begin, how many answers
-# there are.
-TREE, FIGURE = "tree", "figure"
-
 
 class BucketProcessor(StatefulProcessor):
     """The operator as Spark knows it; its state is Arrow and JSON in the state store."""

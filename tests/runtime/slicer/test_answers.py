@@ -10,7 +10,7 @@ import pytest
 from muntin.model.query import Query
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
-from muntin.optimizer.strategies import optimize
+from muntin.optimizer.optimize import optimize
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
 from muntin.runtime.slicer.packing import PART, unpack
 from muntin.runtime.slicer.slicer_tree import SlicerTree
