@@ -9,7 +9,7 @@ from muntin.model.trees import DataTree, PeriodicTree, Tree
 from muntin.runtime.stream_plan.stored_data_tree import StoredDataTree
 from muntin.runtime.stream_plan.stored_periodic_tree import StoredPeriodicTree
 from muntin.runtime.stream_plan.stored_tree import Change, Needs, StoredTree
-from muntin.runtime.stream_plan.stream_plan import Leaving, StreamPlan
+from muntin.runtime.stream_plan.stream_plan import LeavingQuery, StreamPlan
 from muntin.runtime.stream_plan.value_types import ValueTypes, retyped, unchanged_queries
 
 _STORED: dict[type[Tree], type[StoredTree]] = {
@@ -44,10 +44,10 @@ def first_start(
         generation=-1,
         followed_joins=followed_joins,
     )
-    return changed(nothing, plan, needs, watermark=None, given=None, types=types)
+    return change_plan(nothing, plan, needs, watermark=None, given=None, types=types)
 
 
-def resumed(running: StreamPlan, plan: Plan) -> StreamPlan:
+def resume_plan(running: StreamPlan, plan: Plan) -> StreamPlan:
     """Returns a checkpoint's plan with the techniques, classes and functions of an equal plan."""
     trees = zip(running.trees, plan.trees, strict=True)
     return replace(
@@ -55,7 +55,7 @@ def resumed(running: StreamPlan, plan: Plan) -> StreamPlan:
     )
 
 
-def changed(
+def change_plan(
     running: StreamPlan,
     plan: Plan,
     needs: Sequence[Needs],
@@ -104,7 +104,7 @@ def changed(
             is_same = name in moved or part.asked.name in change.same
             if not (run_as(name) in there and is_same):
                 starts[name] = stored.complete_from(part, given)
-    moved_at, leaving = _moved(running, plan, moved, starts)
+    moved_at, leaving = _move_queries(running, plan, moved, starts)
     complete: dict[str, int | None] = {}
     for tree in plan.trees:
         for name, part in plan.queries_of(tree).items():
@@ -150,9 +150,9 @@ class _RunningNames:
         return None if name in self._movers else self._moved.get(name, name)
 
 
-def _moved(
+def _move_queries(
     running: StreamPlan, plan: Plan, moved: Mapping[str, str], starts: Mapping[str, int | None]
-) -> tuple[dict[str, int], dict[str, Leaving]]:
+) -> tuple[dict[str, int], dict[str, LeavingQuery]]:
     """Returns where the queries that have moved begin, and what they left behind."""
     names = {query.name for query in plan.queries}
     stays = names - set(starts)
@@ -163,7 +163,7 @@ def _moved(
         instants = [instant for instant in (first, starts[name]) if instant is not None]
         # Without an event so far, there is nothing that the old tree could give.
         moved_at[name] = max(instants, default=_NEVER)
-        leaving[alias] = Leaving(name=name, first=first, until=moved_at[name])
+        leaving[alias] = LeavingQuery(name=name, first=first, until=moved_at[name])
     # A tree whose types have changed starts anew, and what was open in it is lost.
     lost = {
         alias: replace(leaving[alias], first=starts[alias]) for alias in leaving.keys() & starts

@@ -20,7 +20,7 @@ from muntin.runtime.stream_plan.value_types import ValueTypes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Leaving:
+class LeavingQuery:
     """A query that has moved to another tree, as its old tree still answers it."""
 
     # What its user calls it.
@@ -38,7 +38,7 @@ class Leaving:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dropped:
+class DroppedQuery:
     """A query that the stream goes on without, because it failed."""
 
     query: Query | PlainQuery
@@ -67,23 +67,23 @@ class StreamPlan:
     # Queries that have moved: from which begin on their trees answer them. And, under names of
     # their own, the same queries in the trees that they have left.
     moved_at: Mapping[str, int] = field(default_factory=dict)
-    leaving: Mapping[str, Leaving] = field(default_factory=dict)
+    leaving: Mapping[str, LeavingQuery] = field(default_factory=dict)
     # Spark's types of what the queries read; empty if an earlier muntin stored the plan.
     types: ValueTypes = field(default_factory=dict)
     # Queries that failed and were left out since, by name.
-    dropped: Mapping[str, Dropped] = field(default_factory=dict)
+    dropped: Mapping[str, DroppedQuery] = field(default_factory=dict)
     # Joins of the stream whose rows alone the watermark has followed, now or in an earlier run. It
     # does not tell up to when other rows were read.
     followed_joins: tuple[str, ...] = ()
     # Whether what DataFrames read is named after their joins; an earlier muntin did not.
     names_joins: bool = True
 
-    def called(self, name: str) -> str:
-        """What a query is called by its user."""
+    def user_name(self, name: str) -> str:
+        """Returns what a query is called by its user."""
         return self.leaving[name].name if name in self.leaving else name
 
     @property
-    def asked(self) -> tuple[Query | PlainQuery, ...]:
+    def user_queries(self) -> tuple[Query | PlainQuery, ...]:
         """The queries that users asked for."""
         return tuple(query for query in self.plan.queries if query.name not in self.leaving)
 
@@ -91,13 +91,13 @@ class StreamPlan:
     def first_begins(self) -> dict[str, int | None]:
         """The begin of each query's first complete window; None if it has seen every event."""
         found = dict(self.complete_from)
-        for query in self.asked:
+        for query in self.user_queries:
             first = found.get(query.name)
             if first is not None and isinstance(query, Query) and isinstance(query.window, Window):
                 found[query.name] = query.window.begin_of(first)
         return found
 
-    def still_dropped(self, queries: Iterable[Query | PlainQuery]) -> list[str]:
+    def dropped_among(self, queries: Iterable[Query | PlainQuery]) -> list[str]:
         """Returns which of some queries were dropped and have the same definition as then."""
         return [
             query.name

@@ -39,7 +39,7 @@ class ChangeQueue:
         self._open = threading.local()
 
     def make(self, change: Change) -> None:
-        """Make a change now, or at the end of a `together` block; raises why it is refused."""
+        """Make a change now, or at the end of an `as_one` block; raises why it is refused."""
         gathered: list[Change] | None = getattr(self._open, "changes", None)
         if gathered is not None:
             gathered.append(change)
@@ -53,7 +53,7 @@ class ChangeQueue:
             raise mine.error
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def as_one(self) -> Iterator[None]:
         """Makes this thread's changes in the block as one; an error in it drops them all."""
         changes: list[Change] = []
         self._open.changes = changes
@@ -62,7 +62,7 @@ class ChangeQueue:
         finally:
             self._open.changes = None
         if changes:
-            self.make(lambda now: _in_turn(changes, now))
+            self.make(lambda now: _apply_changes(changes, now))
 
     def _make_all(self) -> None:
         # Other threads may still add changes; those are made the next time.
@@ -78,7 +78,7 @@ class ChangeQueue:
         queries, possible = self._now(), []
         for request in waiting:
             try:
-                queries = _in_turn([request.change], queries)
+                queries = _apply_changes([request.change], queries)
                 possible.append(request)
             except Exception as error:
                 request.error = error
@@ -94,7 +94,7 @@ class ChangeQueue:
                     self._make([request])
 
 
-def _in_turn(changes: list[Change], queries: Any) -> Any:
+def _apply_changes(changes: list[Change], queries: Any) -> Any:
     for change in changes:
         queries = change(list(getattr(queries, "queries", queries)))
     return queries

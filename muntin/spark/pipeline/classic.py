@@ -51,8 +51,12 @@ class MicroBatch(BatchAnswers):
         """A frame for every query that has answers; columns that are never null say so."""
         with self.stored():
             yield [
-                Answer(name=name, rows=rows, frame=self._projected.of_numbered(name, self._frame))
-                for name, (rows, _) in self._projected.counted(self._frame).items()
+                Answer(
+                    name=name,
+                    rows=rows,
+                    frame=self._projected.answers_from_numbered(name, self._frame),
+                )
+                for name, (rows, _) in self._projected.count_rows(self._frame).items()
                 if rows
             ]
 
@@ -102,7 +106,7 @@ class ClassicRun(StreamRun):
 
     def is_between_batches(self) -> bool:
         """Whether, after `end_batches`, the sink has nothing of a batch that is not finished."""
-        return self.first <= self._finished() and self._written <= self._finished()
+        return self.first <= self._last_finished() and self._written <= self._last_finished()
 
     def _between_files(self) -> threading.Lock:
         return self._writing

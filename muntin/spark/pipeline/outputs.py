@@ -42,11 +42,11 @@ def open_outputs(
         if outputs.late.output is not None:
             _check_late_folder(context.session, outputs.late.output, written)
             written["folder of late rows"] = outputs.late.output
-    _check_apart(context.session, paths_of_stream(data), written)
+    _check_separate(context.session, paths_of_stream(data), written)
     return outputs
 
 
-def _check_apart(session: SparkSession, inputs: list[str], written: Mapping[str, str]) -> None:
+def _check_separate(session: SparkSession, inputs: list[str], written: Mapping[str, str]) -> None:
     """Refuse to write into what is read, or to read what is written; `written` are the folders
     by what they are called."""
     for read in inputs:

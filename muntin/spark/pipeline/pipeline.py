@@ -55,7 +55,7 @@ class Pipeline:
     @property
     def queries(self) -> tuple[Query | PlainQuery, ...]:
         """The queries that run."""
-        return self._launcher.run.running.asked
+        return self._launcher.run.running.user_queries
 
     @property
     def complete_from(self) -> Mapping[str, int | None]:
@@ -141,7 +141,7 @@ class Pipeline:
         for query in chosen if isinstance(chosen, tuple) else ():
             _check_query(query)
         if isinstance(chosen, tuple) and self._launcher.options.drops_queries:
-            names = self._launcher.run.running.still_dropped(chosen)
+            names = self._launcher.run.running.dropped_among(chosen)
             chosen = tuple(query for query in chosen if query.name not in names)
         self._changes.make(lambda _: chosen)
 
@@ -153,7 +153,7 @@ class Pipeline:
         are open. Returns what was found, and whether the plan has changed.
         """
         with self._launcher.lock:
-            found = self._outlook()
+            found = self._current_outlook()
             if found.saves < least:
                 return found
             self._replanner = None
@@ -163,13 +163,13 @@ class Pipeline:
     def explain(self) -> str:
         """Returns the plan that runs as text, what was measured, and what `replan` would save."""
         with self._launcher.lock:
-            found = self._outlook()
+            found = self._current_outlook()
         return f"{found.now.explain()}\n{found}"
 
     @contextmanager
     def changes(self) -> Iterator[None]:
         """Makes all changes of the block in one restart, at its end."""
-        with self._changes.together():
+        with self._changes.as_one():
             yield
 
     def stop(self) -> None:
@@ -271,29 +271,29 @@ class Pipeline:
     def _apply(self, queries: Queries) -> None:
         """Make these the queries that run, in one restart; if that fails, the old ones go on."""
         try:
-            planned = self._planned(queries)
+            planned = self._plan_of(queries)
             self._runner.change(planned.plan, moves=planned.moves)
         except Exception:
             self._replanner = None
             raise
 
-    def _outlook(self) -> Outlook:
+    def _current_outlook(self) -> Outlook:
         running = self._launcher.run.running
         measured = self._launcher.figures.meter.measured()
         return outlook(without(running.plan, running.leaving), measured)
 
-    def _measured(self, work: Workload) -> Workload:
+    def _with_measurements(self, work: Workload) -> Workload:
         """Returns a workload with the figures that were measured, if there are some."""
         measured = self._launcher.figures.meter.measured()
         return work if measured is None else measured.of(work)
 
-    def _planned(self, queries: Queries) -> Replanned:
+    def _plan_of(self, queries: Queries) -> Replanned:
         if isinstance(queries, Plan):
             self._replanner = None
             return Replanned(plan=plan_for_stream(queries))
         work = workload(queries)
         if not isinstance(queries, Workload):
-            work = self._measured(self.plan.workload_of(work.queries))
+            work = self._with_measurements(self.plan.workload_of(work.queries))
         if work.plain or work.data_windows or self.plan.data_trees:
             # Binding says what is wrong with them, if anything is.
             self._replanner = None

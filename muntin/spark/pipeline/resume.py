@@ -11,7 +11,7 @@ from muntin.model.plan_json import definition
 from muntin.model.query import PlainQuery, Query
 from muntin.optimizer.evolve.move_queries import Transition, moving, staying, without
 from muntin.optimizer.evolve.pin_data_windows import with_code
-from muntin.runtime.stream_plan.change_plan import changed, resumed
+from muntin.runtime.stream_plan.change_plan import change_plan, resume_plan
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.stream_plan_json import state_of_plan
 from muntin.runtime.stream_plan.value_types import retyped, unchanged_queries
@@ -34,7 +34,7 @@ def validate_change(
     Nothing is changed.
     """
     found, bound = _transition(plan, running, source, given=None, moves=moves)
-    return bound, _changed(running, bound, found, watermark=None, given=None)
+    return bound, _change(running, bound, found, watermark=None, given=None)
 
 
 def next_plan(
@@ -59,15 +59,15 @@ def next_plan(
     found, bound = _transition(
         plan, latest.running, source, given=logs.emitted_watermark(), moves=moves
     )
-    if _same(bound, latest, retain):
-        return bound, resumed(latest.running, bound.plan)
+    if _is_unchanged(bound, latest, retain):
+        return bound, resume_plan(latest.running, bound.plan)
     validate_change(plan, source, effective.running, moves=moves)
-    if finish is not None and logs.is_cut() and _leaves(latest.running.plan, found.plan):
+    if finish is not None and logs.is_cut() and _loses_query(latest.running.plan, found.plan):
         try:
             before = source.bind(with_code(latest.running.plan, plan))
             if not before.has_types_of(latest.running):
                 raise RunError("the data has other types than when it was begun")
-            finish(before, resumed(latest.running, before.plan))
+            finish(before, resume_plan(latest.running, before.plan))
             effective = checkpoint.effective()
         except Exception as error:
             if is_transient(error):
@@ -80,25 +80,25 @@ def next_plan(
     found, bound = _transition(
         plan, effective.running, source, given=logs.emitted_watermark(), moves=moves
     )
-    if _same(bound, effective, retain):
-        return bound, resumed(effective.running, bound.plan)
-    running = _changed(
+    if _is_unchanged(bound, effective, retain):
+        return bound, resume_plan(effective.running, bound.plan)
+    running = _change(
         effective.running, bound, found, watermark=logs.watermark(), given=logs.emitted_watermark()
     )
     return bound, replace(running, retain=retain)
 
 
-def as_stored(
+def same_queries_as_stored(
     plan: Plan, source: Source, checkpoint: Checkpoint, *, retain: int
 ) -> tuple[BoundStream, StreamPlan] | None:
     """Returns the stored plan, if it answers the same queries as a plan that may be made otherwise,
     with other figures; else None."""
     running = _latest(checkpoint).running
     asked = {query.name: definition(query) for query in plan.queries}
-    if retain != running.retain or asked != {q.name: definition(q) for q in running.asked}:
+    if retain != running.retain or asked != {q.name: definition(q) for q in running.user_queries}:
         return None
     bound = source.bind(with_code(running.plan, plan))
-    return (bound, resumed(running, bound.plan)) if bound.has_types_of(running) else None
+    return (bound, resume_plan(running, bound.plan)) if bound.has_types_of(running) else None
 
 
 def _transition(
@@ -113,7 +113,7 @@ def _transition(
         leaving = {
             alias
             for alias in running.not_done(given) & there.keys()
-            if known.get(name := running.called(alias)) == there.get(name)
+            if known.get(name := running.user_name(alias)) == there.get(name)
         }
         before = without(running.plan, {q.name for q in running.plan.queries} - there.keys())
         if moves:
@@ -128,7 +128,7 @@ def _transition(
         others |= more
 
 
-def _changed(
+def _change(
     running: StreamPlan,
     bound: BoundStream,
     found: Transition,
@@ -136,11 +136,11 @@ def _changed(
     watermark: int | None,
     given: int | None,
 ) -> StreamPlan:
-    before = {query.name: definition(query) for query in running.asked}
+    before = {query.name: definition(query) for query in running.user_queries}
     for query in bound.plan.queries:
         if before.get(query.name) != definition(query):
             _check_addition(query, running, bound)
-    following = changed(
+    following = change_plan(
         running,
         bound.plan,
         bound.needs,
@@ -175,7 +175,7 @@ def _latest(checkpoint: Checkpoint) -> StoredPlan:
     return stored
 
 
-def _same(bound: BoundStream, stored: StoredPlan, retain: int) -> bool:
+def _is_unchanged(bound: BoundStream, stored: StoredPlan, retain: int) -> bool:
     """Whether the stored state is unchanged; techniques may have changed."""
     return (
         retain == stored.running.retain
@@ -185,7 +185,7 @@ def _same(bound: BoundStream, stored: StoredPlan, retain: int) -> bool:
     )
 
 
-def _leaves(old: Plan, new: Plan) -> bool:
+def _loses_query(old: Plan, new: Plan) -> bool:
     """Whether a query of the old plan is missing or different in the new one."""
     definitions = {query.name: definition(query) for query in new.queries}
     return any(definitions.get(query.name) != definition(query) for query in old.queries)
@@ -210,7 +210,7 @@ def cause_of(error: BaseException) -> str:
 
 def without_dropped(plan: Plan, running: StreamPlan) -> Plan:
     """Returns a plan without the queries that were dropped and have not been edited since."""
-    names = running.still_dropped(plan.queries)
+    names = running.dropped_among(plan.queries)
     for name in names:
         log.warning("query %r was dropped: %s", name, running.dropped[name].error)
     if len(names) == len(plan.queries):

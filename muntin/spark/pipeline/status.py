@@ -77,7 +77,7 @@ class Figures:
         self.warnings: list[str] = []
         self._report: Report = {}
         self._seen: set[int] = set()
-        self._looked: str | None = None
+        self._last_timestamp: str | None = None
         self._lock = threading.Lock()
         # The answers of all batches, and how those of one are found in its report.
         self._answers: dict[str, tuple[int, int | None]] = {}
@@ -91,7 +91,7 @@ class Figures:
         `reader` finds the figures of its plan in its reports.
         """
         with self._lock:
-            self._seen, self._looked = set(), None
+            self._seen, self._last_timestamp = set(), None
             self._reader = reader
             self._rows_before = self._rows_in
 
@@ -99,8 +99,8 @@ class Figures:
         """Take in the reports that Spark remembers of a query's batches, if there are new ones."""
         last = reports.last()
         # It remembers a hundred reports, of which mostly none is new.
-        if last is not None and last["timestamp"] != self._looked:
-            self._looked = last["timestamp"]
+        if last is not None and last["timestamp"] != self._last_timestamp:
+            self._last_timestamp = last["timestamp"]
             for report in reports.recent():
                 self.take(report)
 
@@ -116,7 +116,7 @@ class Figures:
             self._rows_in += report["numInputRows"]
             self._report = report
             if reader is not None:
-                self._read(report, reader)
+                self._take_figures(report, reader)
         seconds = report["durationMs"]["triggerExecution"] / 1000
         log.debug("batch %d: %d rows in %.1f s", report["batchId"], report["numInputRows"], seconds)
 
@@ -144,7 +144,7 @@ class Figures:
             state = StateReport() if reader is None else reader.state_in(report)
             queries = {}
             for name, first in complete_from.items():
-                rows, begin = self._of(name)
+                rows, begin = self._answers_of(name)
                 queries[name] = QueryStatus(
                     rows=rows, last_window=begin, complete_from=first, late_rows=self._late[name]
                 )
@@ -172,14 +172,14 @@ class Figures:
                 combines=state.combined,
             )
 
-    def _read(self, report: Report, reader: StreamAnswers) -> None:
+    def _take_figures(self, report: Report, reader: StreamAnswers) -> None:
         """Take in what a plan's own operator has counted in a batch."""
         self._late.update(reader.late_in(report))
         self.meter.take(report, reader.arrived_in(report))
         for name, (rows, begin) in reader.counts_in(report).items():
-            before, last = self._of(name)
+            before, last = self._answers_of(name)
             begins = [instant for instant in (last, begin) if instant is not None]
             self._answers[name] = (before + rows, max(begins, default=None))
 
-    def _of(self, name: str) -> tuple[int, int | None]:
+    def _answers_of(self, name: str) -> tuple[int, int | None]:
         return self._answers.get(name, (0, None))

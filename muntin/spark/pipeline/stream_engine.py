@@ -80,7 +80,7 @@ class StreamRun(ABC):
         self._sink, self._figures = context.outputs.sink, context.figures
         self.answers, self.projected = bound.run(running, late=late)
         answers = self.projected.without_figures(self.answers)
-        self._rows = self.projected.observed(self.projected.numbered(answers))
+        self._rows = self.projected.with_counts(self.projected.number_rows(answers))
         schemas = schemas_of(self._rows)
         self.schemas = {name: schema for name, schema in schemas.items() if name != LATE_ROWS}
         self._sink.check(self.schemas)
@@ -181,12 +181,12 @@ class StreamRun(ABC):
         Spark's query is then to be stopped.
         """
         if self.query.isActive:
-            last = self._finished()
+            last = self._last_finished()
             patience = time.monotonic() + _PATIENCE
             while (
                 self.query.isActive
                 and self.query.status["isTriggerActive"]
-                and self._finished() == last
+                and self._last_finished() == last
                 and time.monotonic() < patience
             ):
                 time.sleep(0.02)
@@ -208,7 +208,7 @@ class StreamRun(ABC):
         self._failed = self.lost = error
         self.query.stop()
 
-    def _finished(self) -> int:
+    def _last_finished(self) -> int:
         """The number of the last batch that Spark has reported as finished; -1 before the first."""
         report = self.reports.last()
         if report is None:

@@ -119,7 +119,7 @@ class ConnectFolderSink(Sink):
         parallel = min(len(stack.names), cores_of(stack.frame.sparkSession))
         rows = stack.frame.repartition(parallel, INDEX)
         rows = rows.withColumn(INDEX, expr(f"CASE {INDEX} {names} END"))
-        rows = self._flattened(rows).withColumnRenamed(INDEX, QUERY).withColumn(BATCH, lit(batch))
+        rows = self._flatten(rows).withColumnRenamed(INDEX, QUERY).withColumn(BATCH, lit(batch))
         with naming_batch(batch, *stack.names.values()):
             writer = rows.write.format(self._files.format).options(**self._files.options)
             writer = writer.partitionBy(QUERY, BATCH).mode("overwrite")
@@ -133,7 +133,7 @@ class ConnectFolderSink(Sink):
         # Spark escapes some characters of names.
         there = {unquote(place): place for place in places}
         for stack in stacks:
-            nothing = self._flattened(stack.frame.drop(INDEX)).schema
+            nothing = self._flatten(stack.frame.drop(INDEX)).schema
             for name in stack.names.values():
                 if (place := there.get(f"{QUERY}={name}/{BATCH}={batch}")) is not None:
                     with naming_batch(batch, name):
@@ -143,7 +143,7 @@ class ConnectFolderSink(Sink):
                         empty = empty.options(**self._files.options).mode("overwrite")
                         empty.save(f"{self._directory}/{place}")
 
-    def _flattened(self, rows: DataFrame) -> DataFrame:
+    def _flatten(self, rows: DataFrame) -> DataFrame:
         return flatten("all", rows) if self._files.is_flat else rows
 
     def _claim(self) -> _Claim | None:

@@ -201,7 +201,7 @@ def _files(
     files: dict[int, _File] = {}
     done: Counter[int] = Counter()
 
-    def ended(number: int) -> pa.RecordBatch:
+    def close_file(number: int) -> pa.RecordBatch:
         done[number] += 1
         data = pa.array([files.pop(number).end()], pa.binary())
         # Any bytes are a string to Spark's writer, so they are not looked at here, either.
@@ -213,6 +213,6 @@ def _files(
         for number in numbers.unique().to_pylist():
             file = files.setdefault(number, _File(makers[number]))
             if file.add(makers[number].rows(batch.filter(pc.equal(numbers, number)))):
-                yield ended(number)
+                yield close_file(number)
     for number in list(files):
-        yield ended(number)
+        yield close_file(number)

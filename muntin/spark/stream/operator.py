@@ -82,13 +82,13 @@ def bucket_labels(session: SparkSession, buckets: int | None) -> tuple[int, ...]
     Each bucket is a key of Spark's state, and a hash of its label decides its partition.
     """
     if buckets is None:
-        return _labels_apart(session)
+        return _label_per_partition(session)
     if not isinstance(buckets, int) or not 0 < buckets <= _BUCKET_LIMIT:
         raise RunError(f"buckets is a number from 1 to {_BUCKET_LIMIT}, not {buckets!r}")
     return tuple(range(buckets))
 
 
-def _labels_apart(session: SparkSession) -> tuple[int, ...]:
+def _label_per_partition(session: SparkSession) -> tuple[int, ...]:
     """Returns labels that Spark puts into different partitions."""
     partitions = int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     wanted = min(_MOST_BUCKETS, partitions)
