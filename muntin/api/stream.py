@@ -9,7 +9,10 @@ from pyspark.sql import DataFrame
 
 from muntin.errors import RunError
 from muntin.model.options import PlanOptions
+from muntin.model.plan import Plan
 from muntin.model.windows.window import Duration
+from muntin.model.workload import workload
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import STEADY
 from muntin.runtime.stream_plan.stream_plan import tree_definitions
@@ -66,10 +69,11 @@ def start(
     source = source_of(asked, late=late is not None)
     folder = Checkpoint(source.session, str(checkpoint))
     stored = folder.latest()
-    if stored is not None and not stored.running.names_joins:
-        asked = asked.without_names()
+    if stored is not None and not stored.running.own_definitions:
+        asked = stream_input(queries, data, watermark, own_definitions=False)
         source = source_of(asked, late=late is not None)
-    plan = plan_for_stream(asked.queries, options.strategy, options.planning)
+    plan = _plan(asked.queries, options.strategy, options.planning)
+    plan = plan_for_stream(plan)
     if stored is not None and options.drops_queries:
         plan = without_dropped(plan, stored.running)
     bound = source.bind(plan)
@@ -129,9 +133,17 @@ def stream(
         raise RunError(
             f"a stream keeps its state in RocksDB; set {PROVIDER} to {ROCKSDB} in the session"
         )
-    demands = PlanOptions(technique=technique, latency=latency, approximate=approximate)
-    plan = plan_for_stream(asked.queries, strategy, demands)
+    options = PlanOptions(technique=technique, latency=latency, approximate=approximate)
+    plan = _plan(asked.queries, strategy, options)
+    plan = plan_for_stream(plan)
     bound = source.bind(plan)
     running = source.first_start(bound, buckets=buckets, retain=0)
     answers, projected = bound.run(running, definitions=tree_definitions(running))
     return projected.long_form(answers)
+
+
+def _plan(queries: Queries, strategy: str, options: PlanOptions) -> Plan:
+    """Returns a plan as it is, and optimizes queries."""
+    if isinstance(queries, Plan):
+        return queries
+    return optimize(workload(queries).with_options(options), strategy)

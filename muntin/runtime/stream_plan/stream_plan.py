@@ -72,11 +72,12 @@ class StreamPlan:
     types: ValueTypes = field(default_factory=dict)
     # Queries that failed and were left out since, by name.
     dropped: Mapping[str, DroppedQuery] = field(default_factory=dict)
+    # Whether the queries of DataFrames depend on their own DataFrame alone; in an earlier muntin,
+    # what all had in common was in none of them.
+    own_definitions: bool = True
     # Joins of the stream whose rows alone the watermark has followed, now or in an earlier run. It
     # does not tell up to when other rows were read.
     followed_joins: tuple[str, ...] = ()
-    # Whether what DataFrames read is named after their joins; an earlier muntin did not.
-    names_joins: bool = True
 
     def user_name(self, name: str) -> str:
         """Returns what a query is called by its user."""

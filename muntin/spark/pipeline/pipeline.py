@@ -16,6 +16,7 @@ from muntin.model.workload import Workload, workload
 from muntin.optimizer.evolve.move_queries import without
 from muntin.optimizer.evolve.outlook import Outlook, outlook
 from muntin.optimizer.evolve.replan import Replanned, Replanner
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.session_kind import is_connect
@@ -297,7 +298,7 @@ class Pipeline:
         if work.plain or work.data_windows or self.plan.data_trees:
             # Binding says what is wrong with them, if anything is.
             self._replanner = None
-            return Replanned(plan=plan_for_stream(work, self.plan.strategy))
+            return Replanned(plan=plan_for_stream(optimize(work, self.plan.strategy)))
         if self._replanner is None:
             running = self._launcher.run.running
             self._replanner = Replanner(without(running.plan, running.leaving))

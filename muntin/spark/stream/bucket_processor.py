@@ -62,13 +62,13 @@ class BucketProcessor(StatefulProcessor):
         """Called at the end of a task; there is nothing to give back."""
 
     def _step(self, rows: "Iterable[pd.DataFrame]", watermark: int) -> "Iterator[pd.DataFrame]":
-        from muntin.runtime.slicer.packing import ROWS, TARGET
+        from muntin.runtime.slicer.packing import ROWS, TREE
         from muntin.spark.stream.bucket_step import BucketStep
 
         receive_kernels()
         packed: dict[int, list[bytes]] = {}
         for frame in rows:
-            for tree, data in zip(frame[TARGET], frame[ROWS], strict=True):
+            for tree, data in zip(frame[TREE], frame[ROWS], strict=True):
                 # A row without data only has the bucket called.
                 if data:
                     packed.setdefault(tree, []).append(data)

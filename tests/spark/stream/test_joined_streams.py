@@ -239,7 +239,7 @@ def test_a_checkpoint_of_an_earlier_muntin_goes_on(spark, tmp_path):
         assert table.startswith("data left join on (device = units_device) ")
     (stored,) = (tmp_path / "check").glob("muntin-*.json")
     data = json.loads(stored.read_text().replace(table, "data"))
-    del data["names_joins"]
+    del data["own_definitions"]
     stored.write_text(json.dumps(data))
     (stored.parent / f".{stored.name}.crc").unlink(missing_ok=True)
     with mt.start(known, **folder) as pipeline:
