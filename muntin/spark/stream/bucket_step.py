@@ -13,7 +13,7 @@ from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.periodic.tree import BEGIN, NODE, gather
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE
 from muntin.runtime.slicer.packing import ROWS
-from muntin.runtime.state.bucket import BucketRuntime, BucketState
+from muntin.runtime.state.bucket import BucketRuntime, BucketState, TreeDefinition, find_state
 from muntin.runtime.state.figures import (
     ALL,
     FIGURE,
@@ -22,7 +22,6 @@ from muntin.runtime.state.figures import (
     count_late,
     state_figures,
 )
-from muntin.runtime.state.find_state import TreeDefinition, find_state
 from muntin.runtime.state.segments import Store
 from muntin.runtime.state.stream_tree import EVENTS, START, StreamTree
 from muntin.runtime.storage.layout import cast_answer_rows

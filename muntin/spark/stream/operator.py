@@ -15,8 +15,8 @@ from muntin.model.trees import DataTree
 from muntin.runtime.data_windows.tree import END as WINDOW_END
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.slicer.packing import BUCKET, ROWS
+from muntin.runtime.state.bucket import TreeDefinition
 from muntin.runtime.state.figures import FIGURE, TREE
-from muntin.runtime.state.find_state import TreeDefinition
 from muntin.runtime.state.stream_tree import StreamTree
 from muntin.runtime.storage.layout import all_slots
 from muntin.runtime.stream_plan.stored_tree import kind_of

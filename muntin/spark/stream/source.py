@@ -16,7 +16,7 @@ from muntin.model.query import Grouping, PlainQuery, Query
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.windows.window import Duration
 from muntin.model.workload import Workload
-from muntin.runtime.state.find_state import TreeDefinition
+from muntin.runtime.state.bucket import TreeDefinition
 from muntin.runtime.stream_plan.change_plan import first_start, stores_alike
 from muntin.runtime.stream_plan.stored_tree import Needs
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
