@@ -48,7 +48,7 @@ class DataState(TreeState):
 
     key: ClassVar[str] = "records"
 
-    # Where what is open is, and when it is due.
+    # The number of the open windows in the store, and when the first is due.
     open: tuple[int, int | None] | None = None
     # Where records wait for the watermark, and where those of open windows are.
     waiting: list[int] = field(default_factory=list)
@@ -98,7 +98,7 @@ class DataStreamTree(StreamTree):
         return None if self.grains is None or slicing is None else (self.grains, slicing)
 
     def stages(self, after: int, until: int) -> Iterator[tuple["DataStreamTree", int]]:
-        """Yields the tree as it is for records from one instant to another, in stages.
+        """Yields the tree as it applies to records from one instant to another, in stages.
 
         Each stage ends where queries join, and the last one at `until`.
         """

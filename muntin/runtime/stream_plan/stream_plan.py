@@ -1,4 +1,4 @@
-"""A plan that runs on a stream: what each column keeps, since when, and which queries answer.
+"""A plan that runs on a stream: the columns of its state, since when, and for which queries.
 
 It is data: the checkpoint has it as JSON (`stream_plan_json`). A change of queries makes a new one
 from the old (`change_plan`).
@@ -39,7 +39,7 @@ class LeavingQuery:
 
 @dataclass(frozen=True, kw_only=True)
 class DroppedQuery:
-    """A query that the stream goes on without, because it failed."""
+    """A query that the stream continues without, because it failed."""
 
     query: Query | PlainQuery
     error: str
@@ -125,7 +125,7 @@ class StreamPlan:
 
 
 def check_same(running: StreamPlan, *, delay: int, ansi: bool, buckets: int | None) -> None:
-    """Refuse to go on with what a checkpoint cannot change."""
+    """Refuse options that differ from those of the first start and are fixed there."""
     if delay != running.delay:
         raise RunError(
             f"the checkpoint was started with a watermark of {format_duration(running.delay)}, not "

@@ -1,4 +1,4 @@
-"""A pipeline's checkpoint: Spark's own in a folder of its own, and beside it what muntin knows.
+"""A pipeline's checkpoint: that of Spark's query, and the plans that have run.
 
 checkpoint/muntin-00000.json    the plan of the first start, as data, with a version
 checkpoint/muntin-00001.json    the plan after a change of queries
@@ -28,7 +28,7 @@ from muntin.spark.folder import Folder, texts_in
 from muntin.spark.java_errors import FILE_ERRORS, said_by_java
 
 _PREFIX, _SUFFIX = "muntin-", ".json"
-# Tells that the last plan was deleted, which no other file does.
+# Without it, nobody would notice that the last plan was deleted.
 _LAST = "_last_plan.json"
 _RETAINED = "spark.sql.streaming.minBatchesToRetain"
 # The fewest plans that are kept, if there were so many.
@@ -37,8 +37,8 @@ _LEAST_KEPT = 10
 
 @dataclass(frozen=True, kw_only=True)
 class StoredPlan:
-    """What a checkpoint holds: a running plan, the number of the first batch that it may run, the
-    name that its output files carry, and where they are."""
+    """A plan in a checkpoint, with the number of its first batch, the mark in the names of output
+    files, and their folder."""
 
     running: StreamPlan
     batch: int
@@ -154,7 +154,7 @@ class Checkpoint:
             self._plan_names.append(earlier)
 
     def _note_last(self, name: str | None) -> None:
-        """Note which plan must be there: after it was written, or before later ones are deleted."""
+        """Note which plan must be there, after it was written or before later ones are deleted."""
         if name is not None:
             self.folder.write(_LAST, json.dumps({"plan": name}))
 
@@ -201,7 +201,7 @@ class Checkpoint:
                     f"start with a new checkpoint and a new sink"
                 ) from None
             what = f"the plan {name} cannot be read ({said_by_java(error)})"
-            # Where a file system is away for a while, the cause tells.
+            # The cause shows whether a file system could not be reached.
             raise damage_error(self.directory, what) from error
 
 

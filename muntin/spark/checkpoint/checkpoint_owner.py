@@ -2,11 +2,10 @@
 
 checkpoint/_owner.json    the host, the process and when it started, and a number that is renewed
 
-A start is refused while the owner lives. On the same host the operating system knows whether it
-does, so a start right after a crash goes on at once. On another host, or if the system cannot tell,
-only the file is known: the owner renews it every ten seconds, and one that has not for thirty
-seconds counts as gone. No two clocks are compared. An owner that finds another name in the file
-stops.
+A start is refused while the owner is alive. On the same host the operating system knows that, so a
+start right after a crash continues at once. On another host, or if the system does not know, only
+the file shows it: the owner renews it every ten seconds, and counts as gone after thirty seconds
+without. Clocks of two hosts are never compared. An owner that finds another name in the file stops.
 """
 
 import json

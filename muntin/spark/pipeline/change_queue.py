@@ -1,16 +1,16 @@
-"""Gathers changes of a pipeline's queries, and makes those that come at about one time together."""
+"""Collects changes of a pipeline's queries, and applies several of them in one restart."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# Turns the list of queries that run into those that shall run: a list, a plan or a workload.
+# Takes the queries that run; returns those to run instead: a list, a plan or a workload.
 Change = Callable[[Any], Any]
 
 
 class _Waiting:
-    """A change that was asked for, until it is made or refused."""
+    """A request for a change, until it is applied or refused."""
 
     def __init__(self, change: Change) -> None:
         self.change = change
@@ -19,9 +19,9 @@ class _Waiting:
 
 
 class ChangeQueue:
-    """Makes changes one restart at a time, each with all that have gathered since the last.
+    """Applies changes one restart at a time, each with all requests since the last one.
 
-    If several together are refused, each is tried alone, so that a wrong one does not block others.
+    If several are refused together, each is tried alone, so that a wrong one does not block others.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class ChangeQueue:
         apply: Callable[[Any], None],
         lock: threading.Lock,
     ) -> None:
-        """`now` returns the queries that run, `apply` makes others run, under the lock."""
+        """`now` returns the queries that run. `apply` runs others, with the lock held."""
         self._now = now
         self._apply = apply
         # Held while changes are made.
@@ -54,7 +54,7 @@ class ChangeQueue:
 
     @contextmanager
     def as_one(self) -> Iterator[None]:
-        """Makes this thread's changes in the block as one; an error in it drops them all."""
+        """Applies this thread's changes in the block as one; an error in it drops them all."""
         changes: list[Change] = []
         self._open.changes = changes
         try:
@@ -65,7 +65,7 @@ class ChangeQueue:
             self.make(lambda now: _apply_changes(changes, now))
 
     def _make_all(self) -> None:
-        # Other threads may still add changes; those are made the next time.
+        # Other threads may add changes meanwhile; those are applied the next time.
         waiting = self._waiting[:]
         del self._waiting[: len(waiting)]
         try:

@@ -1,4 +1,4 @@
-"""Pipelines in a classic session: Spark calls this process with batches and with reports."""
+"""Pipelines in a classic session: Spark hands batches and reports to this process."""
 
 import logging
 import threading
@@ -88,14 +88,13 @@ class ClassicRun(StreamRun):
         super().__init__(
             bound, running, context, late=None if self._late is None else self._late_rows
         )
-        # Held while a batch is written: a stop from this process never cuts it off between two of
-        # its files.
+        # Held while a batch is written, so that a stop never comes between two of its files.
         self._writing = threading.Lock()
         # The last batch that the sink was given; -1 before the first.
         self._written = -1
 
     def claim(self) -> None:
-        """Keep others from the places that answers and late rows will go to."""
+        """Reserve the places that answers and late rows will go to."""
         super().claim()
         if self._late is not None:
             self._late.claim(self._late_rows)
@@ -134,7 +133,7 @@ class ClassicRun(StreamRun):
             except (RunError, PySparkException, Py4JError):
                 raise
             except Exception:
-                # An error of the sink's own: Spark would keep only the text of its traceback.
+                # Of an error of the sink, Spark would keep only the text of its traceback.
                 with naming_batch(batch):
                     raise
         except RunError as error:
@@ -154,7 +153,7 @@ class ClassicRun(StreamRun):
 
 
 class Listener(ReportListener, Watcher):
-    """Hands the reports of the query that runs to the figures, and says when it fails."""
+    """Adds the reports of the query that runs to the figures, and logs why it fails."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """Pipelines on Spark Connect: the server runs batches, and the client asks it for reports.
 
-A client has neither a file system nor a JVM. Spark reads and writes the texts of a checkpoint for
-it. Sinks are pickled, since Spark calls `foreachBatch` in a process of the server. Spark sees to it
-that one query at a time runs on a checkpoint.
+A client has neither a file system nor a JVM, so Spark reads and writes the files of a checkpoint.
+Sinks are pickled, because Spark calls `foreachBatch` in a process of the server. Spark sees to it
+that only one query at a time runs on a checkpoint.
 """
 
 import re

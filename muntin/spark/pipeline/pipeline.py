@@ -60,7 +60,7 @@ class Pipeline:
 
     @property
     def complete_from(self) -> Mapping[str, int | None]:
-        """The begin of each query's first complete window, in microseconds; None if all are."""
+        """The start of each query's first complete window, in microseconds; None if all are."""
         return self._launcher.run.running.first_begins
 
     @property
@@ -90,7 +90,7 @@ class Pipeline:
     def add(self, *queries: Query) -> Mapping[str, int | None]:
         """Answer more queries from now on; one restart for all of them.
 
-        Returns the begin of the first complete window of each, as `complete_from`.
+        Returns the start of the first complete window of each, as `complete_from`.
         """
 
         for query in queries:
@@ -130,9 +130,9 @@ class Pipeline:
     def replace(self, queries: Queries) -> None:
         """Answer these queries from now on: the batch is finished, then the stream restarts.
 
-        A query that runs already, by its name and definition, goes on without a gap. If the new
-        queries are refused, or their first batch fails, the old ones run on. Where failing queries
-        are dropped, one that was dropped and is not edited stays out; `add` takes it again.
+        A query with the same name and definition as before continues without a gap. If the new
+        queries are refused, or their first batch fails, the old ones continue. If failing queries
+        are dropped, one that was dropped stays out until it is edited; `add` takes it again.
         """
         if isinstance(queries, Query | PlainQuery):
             queries = (queries,)
@@ -174,7 +174,7 @@ class Pipeline:
             yield
 
     def stop(self) -> None:
-        """Finish the batch that runs, and stop. `start` on the same checkpoint goes on."""
+        """Finish the batch that runs, and stop. `start` on the same checkpoint continues."""
         with self._launcher.lock:
             self._launcher.close()
         log.info("stopped %s", self._launcher.checkpoint.directory)
@@ -193,7 +193,7 @@ class Pipeline:
         return False
 
     def process_all_available(self) -> None:
-        """Wait until all that is there now has been answered: for tests."""
+        """Wait until all data that is there now has been answered: for tests."""
         while True:
             run = self._launcher.run
             try:
@@ -270,7 +270,7 @@ class Pipeline:
         self.stop()
 
     def _apply(self, queries: Queries) -> None:
-        """Make these the queries that run, in one restart; if that fails, the old ones go on."""
+        """Run these queries from now on, in one restart; if that fails, the old ones continue."""
         try:
             planned = self._plan_of(queries)
             self._runner.change(planned.plan, moves=planned.moves)
@@ -284,7 +284,7 @@ class Pipeline:
         return outlook(without(running.plan, running.leaving), measured)
 
     def _with_measurements(self, work: Workload) -> Workload:
-        """Returns a workload with the figures that were measured, if there are some."""
+        """Returns a workload with the measured figures, if there are some."""
         measured = self._launcher.figures.meter.measured()
         return work if measured is None else measured.of(work)
 
@@ -306,7 +306,7 @@ class Pipeline:
 
 
 def _check_query(query: object) -> None:
-    """Refuse what is no query, and say how to make one."""
+    """Refuse anything but a query."""
     if not isinstance(query, Query | PlainQuery):
         raise RunError(
             f"a query is made by mt.Query or mt.parse_sql, and this is {type(query).__name__}: "

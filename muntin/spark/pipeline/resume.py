@@ -1,4 +1,4 @@
-"""Finds the plan with which a pipeline continues on a checkpoint that exists."""
+"""Finds the plan with which a pipeline continues on an existing checkpoint."""
 
 import logging
 import re
@@ -49,10 +49,10 @@ def next_plan(
     """Returns the plan to continue with: the stored one if nothing has changed.
 
     A change takes effect between two batches. A batch that was cut off belongs to the plan that was
-    tried last. It is finished under that plan first, if that plan has a query which the new one has
-    not, as that query's answers of the batch may be written in part; without `finish`, nothing of
-    that batch is written. If the plan `moves`, queries go to the trees in which it has them; else
-    they stay in those in which they run.
+    tried last. If that plan has a query which the new one lacks, some of the query's answers may
+    have been written, so `finish` first runs the batch under that plan. `finish` is None if nothing
+    of the batch was written. If the plan `moves`, queries go to the trees in which it has them;
+    otherwise they stay in their trees.
     """
     latest, effective = _latest(checkpoint), checkpoint.effective()
     logs = checkpoint.logs
@@ -66,7 +66,7 @@ def next_plan(
         try:
             before = source.bind(with_code(latest.running.plan, plan))
             if not before.has_types_of(latest.running):
-                raise RunError("the data has other types than when it was begun")
+                raise RunError("the types of the data have changed since it was started")
             finish(before, resume_plan(latest.running, before.plan))
             effective = checkpoint.effective()
         except Exception as error:
@@ -75,7 +75,7 @@ def next_plan(
                     f"the batch that was cut off could not be finished yet: {error}; nothing is "
                     f"lost, start again"
                 ) from error
-            # A batch that cannot be finished must not keep its user from going on without it.
+            # A batch that cannot be finished must not block the new queries.
             log.warning("the batch that was cut off is answered by the new queries: %s", error)
     found, bound = _transition(
         plan, effective.running, source, given=logs.emitted_watermark(), moves=moves
@@ -91,8 +91,8 @@ def next_plan(
 def same_queries_as_stored(
     plan: Plan, source: Source, checkpoint: Checkpoint, *, retain: int
 ) -> tuple[BoundStream, StreamPlan] | None:
-    """Returns the stored plan, if it answers the same queries as a plan that may be made otherwise,
-    with other figures; else None."""
+    """Returns the stored plan if it has the same queries as a plan, maybe with other trees; else
+    None."""
     running = _latest(checkpoint).running
     asked = {query.name: definition(query) for query in plan.queries}
     if retain != running.retain or asked != {q.name: definition(q) for q in running.user_queries}:
@@ -104,7 +104,7 @@ def same_queries_as_stored(
 def _transition(
     plan: Plan, running: StreamPlan, source: Source, *, given: int | None, moves: bool
 ) -> tuple[Transition, BoundStream]:
-    """Returns the plan as it can go on where another runs; all up to `given` was given out."""
+    """Returns the plan as it can continue a running one, whose answers up to `given` are out."""
     known = {query.name: definition(query) for query in plan.queries}
     others: set[str] = set()
     while True:
@@ -200,8 +200,8 @@ def refused_change(error: BaseException) -> RunError:
 
 
 def cause_of(error: BaseException) -> str:
-    """Returns what Spark found wrong, in a line, without plan dumps and stack traces."""
-    # Spark's errors have a condition in brackets somewhere under those of its scheduler and proxy.
+    """Returns the cause of an error of Spark's in one line, without plans and stack traces."""
+    # The condition of the cause, in brackets, comes after those of the scheduler and the proxy.
     conditions = re.findall(r"\[[A-Z][A-Z_0-9.]+\][^\n]*", str(error))
     causes = [condition for condition in conditions if not condition.startswith("[STREAM_FAILED]")]
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]

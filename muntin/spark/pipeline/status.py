@@ -31,10 +31,10 @@ class QueryStatus:
     """What one query has done since this pipeline started."""
 
     rows: int = 0
-    # The begin of the latest window given out, and of the first that is complete; microseconds.
+    # The starts of the latest window that came out and of the first complete one; microseconds.
     last_window: int | None = None
     complete_from: int | None = None
-    # Events that came after some window that holds them had been given out.
+    # Events that came after a window that contains them had come out.
     late_rows: int = 0
 
 
@@ -45,14 +45,13 @@ class Status:
     is_active: bool
     batches: int
     rows_in: int
-    # Events that came after some window that holds them had been given out, of whatever query.
+    # Events that came after a window of some query that contains them had come out.
     late_rows: int
     watermark: str | None
     batch_seconds: float | None
     state_rows: int
     state_bytes: int
-    # How many rows a second the last batch took in, and where its time went, in seconds by phase;
-    # both as Spark reports them.
+    # Rows per second of the last batch, and its seconds by phase, as Spark reports them.
     rows_per_second: float | None = None
     phases: Mapping[str, float] = field(default_factory=dict)
     # Events per second of event time, and live keys by grouping, over the last batches.
@@ -66,12 +65,12 @@ class Status:
     refused: str | None = None
     # Why queries were dropped, by name.
     dropped: Mapping[str, str] = field(default_factory=dict)
-    # How often the stream was restarted because Spark failed for a reason that passes.
+    # How often the stream was restarted after a transient error.
     restarts: int = 0
-    # What was found at the start and may be wrong.
+    # Possible problems that were found at the start.
     warnings: Sequence[str] = ()
     queries: Mapping[str, QueryStatus] = field(default_factory=dict)
-    # What is kept of slices and their levels, and how many partials the last batch combined.
+    # The state of slices and levels, and how many partials the last batch combined.
     levels: Sequence[LevelStatus] = ()
     combines: int = 0
 
@@ -125,7 +124,7 @@ class Meter:
 
 
 def live_keys(events: int, found: int) -> float:
-    """Estimates how many keys there are, if so many events have `found` of them at random.
+    """Estimates the number of keys, given how many distinct ones random events have.
 
     >>> round(live_keys(10_000, 100))
     100
@@ -144,7 +143,7 @@ def live_keys(events: int, found: int) -> float:
 
 
 class Figures:
-    """Sums over Spark's reports of batches, which it forgets after a hundred, and over answers."""
+    """Adds up Spark's reports of batches, of which Spark keeps only the last hundred."""
 
     def __init__(self) -> None:
         self._batches = self._rows_in = self._rows_before = 0
@@ -171,16 +170,16 @@ class Figures:
             self._rows_before = self._rows_in
 
     def note(self, reports: QueryReports) -> None:
-        """Take in the reports that Spark remembers of a query's batches, if there are new ones."""
+        """Add the reports that Spark remembers of a query's batches, if there are new ones."""
         last = reports.last()
-        # It remembers a hundred reports, of which mostly none is new.
+        # Usually none of the hundred reports is new.
         if last is not None and last["timestamp"] != self._last_timestamp:
             self._last_timestamp = last["timestamp"]
             for report in reports.recent():
                 self.take(report)
 
     def take(self, report: Report) -> None:
-        """Take in a report of the query that runs, if it is new and tells of a batch."""
+        """Add a report of the query that runs, if it is new and reports a batch."""
         with self._lock:
             reader = self._reader
             if report["batchId"] in self._seen or "addBatch" not in report["durationMs"]:
@@ -196,7 +195,7 @@ class Figures:
         log.debug("batch %d: %d rows in %.1f s", report["batchId"], report["numInputRows"], seconds)
 
     def has_rows(self) -> bool:
-        """Whether a batch of the query that runs has had rows."""
+        """Whether some batch of the query that runs had rows."""
         with self._lock:
             return self._rows_in > self._rows_before
 
@@ -248,7 +247,7 @@ class Figures:
             )
 
     def _take_figures(self, report: Report, reader: StreamAnswers) -> None:
-        """Take in what a plan's own operator has counted in a batch."""
+        """Add what the operator has counted in a batch."""
         self._late.update(reader.late_in(report))
         self.meter.take(report, reader.arrived_in(report))
         for name, (rows, begin) in reader.counts_in(report).items():

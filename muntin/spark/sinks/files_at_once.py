@@ -38,8 +38,7 @@ from muntin.spark.worker import Task
 _END = b"1"
 _DATA = "data"
 _FILES = f"{_DATA} STRING, {INDEX} STRING"
-# What Spark is told of a file beside its columns: that times are not of a calendar of old, and the
-# columns as Spark has them.
+# Metadata that Spark reads: the version, so that it takes times as Gregorian, and the columns.
 _VERSION, _COLUMNS = "org.apache.spark.version", "org.apache.spark.sql.parquet.row.metadata"
 # Settings of Spark's that say how files are compressed, by Arrow's and by what they are called.
 _CODEC = "spark.sql.parquet.compression.codec"
@@ -204,7 +203,7 @@ def _files(
     def close_file(number: int) -> pa.RecordBatch:
         done[number] += 1
         data = pa.array([files.pop(number).end()], pa.binary())
-        # Any bytes are a string to Spark's writer, so they are not looked at here, either.
+        # Spark's writer takes any bytes as a string, so they are not checked here, either.
         columns = [data.view(pa.string()), pa.array([f"{number}-{done[number]}"])]
         return pa.RecordBatch.from_arrays(columns, [_DATA, INDEX])
 

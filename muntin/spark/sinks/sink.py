@@ -1,4 +1,4 @@
-"""What a sink is: it takes the answers of a pipeline, one batch after the other.
+"""The interface of sinks, which take the answers of a pipeline, one batch after the other.
 
 A batch that was cut off is computed anew by Spark, with the same number and the same answers. A
 sink is exactly once if writing a batch a second time leaves what the first time would have left.
@@ -136,13 +136,13 @@ class Sink(ABC):
         """
 
     def claim(self, schemas: Mapping[str, StructType]) -> None:  # noqa: B027 a default
-        """Keep others from the places that these queries' answers will go to.
+        """Reserve the places that the answers of these queries will go to.
 
         Called after `check`, before a stream starts.
         """
 
     def missing(self, names: Sequence[str]) -> list[str]:
-        """The queries among those that ran before whose earlier answers are gone."""
+        """Returns those queries of earlier runs whose answers are gone."""
         return []
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Runs a batch of a bucket of keys: takes packed slices and records, gives frames of answers."""
+"""Runs a batch of a bucket of keys: packed slices and records in, frames of answers out."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

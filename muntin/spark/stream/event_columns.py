@@ -140,5 +140,5 @@ class EventColumns(Events):
 
 
 def _show(relation: SqlText) -> str:
-    """Returns what stands after FROM, as the user is told of it."""
+    """Returns a relation as errors name it."""
     return str(relation).strip() or "the data"

@@ -1,4 +1,4 @@
-"""A stream of which some queries read the rows as they are, and others joins with static tables."""
+"""A stream whose queries read its rows, or joins of it with static tables."""
 
 from collections.abc import Mapping
 

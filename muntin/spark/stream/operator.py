@@ -1,4 +1,4 @@
-"""The stateful operator: takes slices of a bucket of keys, gives answers, keeps state in Spark.
+"""The stateful operator: slices of a bucket of keys in, answers out, state in Spark's store.
 
 Rows go in as Arrow bytes, a few for each bucket: Spark hands a stateful processor its rows one by
 one, through pandas, which is slow and makes floats of integers beside nulls. They come out as

@@ -83,7 +83,7 @@ class Source:
         self._watermarks = watermarks_of(data)
         self.delay = _delay(self._watermarks, watermark)
         self._followed_join = None if self._watermarks.calls else followed_join
-        # What to tell the user of it, if nobody has said how late rows may be.
+        # A warning, if nobody has said how late rows may be.
         self.warning: str | None = None
         if watermark is None and not self._watermarks.calls:
             self.warning = (
@@ -94,7 +94,7 @@ class Source:
         self._last: tuple[dict[str, Any], BoundStream] | None = None
 
     def bind(self, plan: Plan) -> "BoundStream":
-        """Find the types of a plan, or say which of its queries cannot be streamed and why."""
+        """Returns a plan with its types; refuses queries that cannot be streamed."""
         for query in plan.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
         for each in plan.queries:
