@@ -23,9 +23,8 @@ from muntin.spark.output.stacking import Stacking
 from muntin.spark.pipeline.reports import ReportListener
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_engine import RunContext, StreamEngine, StreamRun, Watcher
-from muntin.spark.sinks.batch_answers import BatchAnswers
 from muntin.spark.sinks.late_rows import LateRowsSink
-from muntin.spark.sinks.sink import INDEX, Answer, CombinedAnswers, naming_batch
+from muntin.spark.sinks.sink import INDEX, Answer, Answers, CombinedAnswers, naming_batch
 from muntin.spark.stream.event_slices import GIVEN
 from muntin.spark.stream.source import BoundStream
 from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
@@ -33,7 +32,7 @@ from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
 log = logging.getLogger("muntin")
 
 
-class MicroBatch(BatchAnswers):
+class MicroBatch(Answers):
     """The answers of a batch, beside which the frame may have late rows."""
 
     def __init__(

@@ -16,9 +16,8 @@ from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.slicer.packing import ROWS
 from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.session_kind import is_connect
-from muntin.spark.sinks.batch_answers import BatchAnswers
 from muntin.spark.sinks.folder_sink import Files, FolderSink
-from muntin.spark.sinks.sink import INDEX, Part, SinkContext, naming_batch
+from muntin.spark.sinks.sink import INDEX, Answers, Part, SinkContext, naming_batch
 
 # The columns that are put beside those of the rows: the batch that they came in, and the watermark
 # up to which answers had been given out.
@@ -98,7 +97,7 @@ class LateRowsSink:
         if self._function is None:
             part = Part(names={0: self._name}, struct=None, schema=frame.schema)
             numbered = frame.select("*", lit(0).alias(INDEX))
-            self._folder.write(batch, BatchAnswers(numbered, [part]))
+            self._folder.write(batch, Answers(numbered, [part]))
         else:
             with naming_batch(batch, "late rows"):
                 self._function(frame, batch, watermark)
