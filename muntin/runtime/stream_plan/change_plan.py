@@ -1,7 +1,8 @@
 """Changes a running plan: which tree each one continues, from when new answers are complete."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
@@ -89,14 +90,13 @@ def change_plan(
     )
     run_as = _RunningNames(moved)
     homes = _homes(plan.trees, needs, running.trees, run_as, change)
-    number = running.next_number
-    trees: list[StoredTree] = []
-    for tree, need, home in zip(plan.trees, needs, homes, strict=True):
-        if home is not None:
-            trees.append(home.continue_with(tree, need, change))
-        else:
-            trees.append(_STORED[type(tree)].start(number, tree, need, change.unseen))
-            number += 1
+    numbers = count(running.next_number)
+    trees = [
+        home.continue_with(tree, need, change)
+        if home is not None
+        else _STORED[type(tree)].start(next(numbers), tree, need, change.unseen)
+        for tree, need, home in zip(plan.trees, needs, homes, strict=True)
+    ]
     starts: dict[str, int | None] = {}
     for stored, home in zip(trees, homes, strict=True):
         there = () if home is None else home.tree.queries
@@ -105,24 +105,16 @@ def change_plan(
             if not (run_as(name) in there and is_same):
                 starts[name] = stored.complete_from(part, given)
     moved_at, leaving = _move_queries(running, plan, moved, starts)
-    complete: dict[str, int | None] = {}
-    for tree in plan.trees:
-        for name, part in plan.queries_of(tree).items():
-            query = part.asked.name
-            if query not in leaving:
-                is_new = name in starts and name not in moved_at
-                begin = starts[name] if is_new else running.complete_from[query]
-                # A query is complete from where all its grouping sets are.
-                known = [each for each in (complete.get(query), begin) if each is not None]
-                complete[query] = max(known, default=None)
     return replace(
         running,
         plan=plan,
         trees=tuple(trees),
-        complete_from=complete,
+        complete_from=_complete_from(
+            running, plan, {n: at for n, at in starts.items() if n not in moved_at}, leaving
+        ),
         moved_at=moved_at,
         leaving=leaving,
-        next_number=number,
+        next_number=next(numbers),
         generation=change.generation,
         types=types,
         dropped={
@@ -131,6 +123,22 @@ def change_plan(
             if name not in {query.name for query in plan.queries}
         },
     )
+
+
+def _complete_from(
+    running: StreamPlan, plan: Plan, starts: Mapping[str, int | None], leaving: Collection[str]
+) -> dict[str, int | None]:
+    """Returns from when each query is complete; `starts` has the parts of queries that are new."""
+    complete: dict[str, int | None] = {}
+    for tree in plan.trees:
+        for name, part in plan.queries_of(tree).items():
+            query = part.asked.name
+            if query not in leaving:
+                first = starts[name] if name in starts else running.complete_from[query]
+                # A query is complete from where all its grouping sets are.
+                known = [each for each in (complete.get(query), first) if each is not None]
+                complete[query] = max(known, default=None)
+    return complete
 
 
 def stores_alike(running: StreamPlan, needs: Sequence[Needs]) -> bool:
