@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 from muntin.aggregates.representations import FLOAT, INTEGER
 from muntin.model.trees import PeriodicTree
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
-from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpack
+from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TREE, unpack
 from muntin.runtime.storage.layout import (
     Layout,
     all_slots,
@@ -89,26 +89,26 @@ def _spark_type(value_type: str) -> DataType:
 def _run(
     batches: Iterable[pa.RecordBatch], *, runs: Mapping[int, TreeRun], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    for target, packed in _by_target(batches):
-        run = runs.get(target)
+    for tree, packed in _by_tree(batches):
+        run = runs.get(tree)
         if run is not None:
             for batch in run.answers(packed):
                 yield _in_columns(batch, run.first, schema)
 
 
-def _by_target(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[bytes]]]:
-    """Yields packed rows of a target, whole buckets of them, as many as run at once."""
+def _by_tree(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[bytes]]]:
+    """Yields packed rows of a tree, whole buckets of them, as many as run at once."""
     place: tuple[int, int] | None = None
     waiting: list[bytes] = []
     size = 0
     for batch in batches:
-        columns = (batch.column(name).to_pylist() for name in (TARGET, BUCKET, ROWS))
-        for target, bucket, rows in zip(*columns, strict=True):
-            is_full = size >= _BYTES_AT_ONCE and place != (target, bucket)
-            if place is not None and (place[0] != target or is_full):
+        columns = (batch.column(name).to_pylist() for name in (TREE, BUCKET, ROWS))
+        for tree, bucket, rows in zip(*columns, strict=True):
+            is_full = size >= _BYTES_AT_ONCE and place != (tree, bucket)
+            if place is not None and (place[0] != tree or is_full):
                 yield place[0], waiting
                 waiting, size = [], 0
-            place = target, bucket
+            place = tree, bucket
             waiting.append(rows)
             size += len(rows)
     if place is not None:

@@ -9,7 +9,7 @@ from muntin.aggregates.aggregate import Component
 from muntin.model.engine import Engine
 from muntin.model.query import Grouping
 from muntin.model.slicing import Slicing
-from muntin.runtime.slicer.target import Target
+from muntin.runtime.slicer.slicer_tree import SlicerTree
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
@@ -29,7 +29,7 @@ class GroupByPass:
 
     frame: DataFrame
     slices: Mapping[int, Slices]
-    targets: tuple[Target, ...]
+    slicer_trees: tuple[SlicerTree, ...]
 
 
 def group_by_pass(
@@ -86,8 +86,8 @@ def group_by_pass(
             )
             for number in trees
         },
-        targets=tuple(
-            Target(
+        slicer_trees=tuple(
+            SlicerTree(
                 number=number,
                 layout=layouts[number],
                 slicing=bound.tree.slicing,

@@ -8,9 +8,9 @@ from pyspark.sql import DataFrame
 
 from muntin.model.engine import Engine
 from muntin.model.passes import Pass
-from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
+from muntin.runtime.slicer.packing import BUCKET, ROWS, TREE
 from muntin.runtime.slicer.slicer import Slicer
-from muntin.runtime.slicer.target import Target
+from muntin.runtime.slicer.slicer_tree import SlicerTree
 from muntin.spark.batch.group_by_pass import GroupByPass, group_by_pass
 from muntin.spark.batch.slicer_pass import TIME, SlicerPass, slicer_pass
 from muntin.spark.batch.slices import START, Slices
@@ -22,7 +22,7 @@ from muntin.spark.engine.stored_frames import stored
 from muntin.spark.engine.worker_setup import prepare_workers
 from muntin.spark.worker import Task
 
-PACKED = f"{BUCKET} INT, {TARGET} INT, {ROWS} BINARY"
+PACKED = f"{BUCKET} INT, {TREE} INT, {ROWS} BINARY"
 # Few cores get several buckets each, so that all have about as much to do.
 _MOST_BUCKETS = 64
 _BUCKETS_PER_CORE = 8
@@ -61,21 +61,21 @@ class PassSlices:
         return group_by_pass(self.trees, keys, slicing, where, self._names, self._relations)
 
     @property
-    def targets(self) -> tuple[Target, ...]:
+    def slicer_trees(self) -> tuple[SlicerTree, ...]:
         """What it makes for each tree whose partials the compiled runtime takes."""
-        return self._made.targets
+        return self._made.slicer_trees
 
     @cached_property
     def packed(self) -> DataFrame:
-        """The partials of all targets, a row for each target and bucket of keys, in their order."""
+        """The partials of all trees, a row for each tree and bucket of keys, in their order."""
         made = self._made
         session = made.frame.sparkSession
         prepare_workers(session)
         cores = cores_of(session)
         buckets = max(cores, min(_BUCKETS_PER_CORE * cores, _MOST_BUCKETS))
         time = TIME if isinstance(made, SlicerPass) else START
-        return self._rows.select(*_read(made.targets, time)).mapInArrow(
-            Task(_slice, targets=made.targets, time=time, buckets=buckets), PACKED
+        return self._rows.select(*_read(made.slicer_trees, time)).mapInArrow(
+            Task(_slice, slicer_trees=made.slicer_trees, time=time, buckets=buckets), PACKED
         )
 
     @property
@@ -113,28 +113,32 @@ class PassSlices:
 
 
 def in_order(packed: Sequence[DataFrame]) -> DataFrame:
-    """Returns packed partials by target and bucket, those of one together."""
+    """Returns packed partials by tree and bucket, those of one together."""
     rows = packed[0]
     for other in packed[1:]:
         rows = rows.unionAll(other)
     cores = cores_of(rows.sparkSession)
-    return rows.repartition(cores, TARGET, BUCKET).sortWithinPartitions(TARGET, BUCKET)
+    return rows.repartition(cores, TREE, BUCKET).sortWithinPartitions(TREE, BUCKET)
 
 
-def _read(targets: Iterable[Target], time: str) -> list[str]:
-    """Returns the columns that some target reads."""
+def _read(slicer_trees: Iterable[SlicerTree], time: str) -> list[str]:
+    """Returns the columns that some tree reads."""
     columns = {time: None}
-    for target in targets:
-        columns |= dict.fromkeys(target.layout.key_columns)
-        columns |= dict.fromkeys(target.masks)
-        for entry in target.layout.storages:
+    for tree in slicer_trees:
+        columns |= dict.fromkeys(tree.layout.key_columns)
+        columns |= dict.fromkeys(tree.masks)
+        for entry in tree.layout.storages:
             columns |= dict.fromkeys(
-                entry.columns if target.values is None else target.values[entry.component]
+                entry.columns if tree.values is None else tree.values[entry.component]
             )
     return list(columns)
 
 
 def _slice(
-    batches: Iterable[pa.RecordBatch], *, targets: tuple[Target, ...], time: str, buckets: int
+    batches: Iterable[pa.RecordBatch],
+    *,
+    slicer_trees: tuple[SlicerTree, ...],
+    time: str,
+    buckets: int,
 ) -> Iterator[pa.RecordBatch]:
-    return Slicer(targets, time=time, buckets=buckets).run(batches)
+    return Slicer(slicer_trees, time=time, buckets=buckets).run(batches)

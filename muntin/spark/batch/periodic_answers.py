@@ -14,8 +14,8 @@ from muntin.model.plan import Plan
 from muntin.model.query import Query, parts_of
 from muntin.model.trees import Node, PeriodicTree
 from muntin.runtime.periodic.tree import NODE
-from muntin.runtime.slicer.packing import TARGET
-from muntin.runtime.slicer.target import Target
+from muntin.runtime.slicer.packing import TREE
+from muntin.runtime.slicer.slicer_tree import SlicerTree
 from muntin.spark.batch.compiled_answers import TreeRun, combine_compiled
 from muntin.spark.batch.native_combine import combine_natively
 from muntin.spark.batch.pass_slices import PassSlices, in_order
@@ -170,7 +170,7 @@ class FamilyAnswers:
         for slices in self._passes:
             numbers = sorted(runs.keys() & slices.trees.keys())
             if numbers:
-                here = f"{TARGET} IN ({', '.join(map(str, numbers))})"
+                here = f"{TREE} IN ({', '.join(map(str, numbers))})"
                 frames.append(self._packed(slices).where(here))
         return reduce(DataFrame.unionAll, frames)
 
@@ -341,8 +341,8 @@ class FamilyAnswers:
         return types
 
     @cached_property
-    def _targets(self) -> dict[int, Target]:
-        return {target.number: target for each in self._passes for target in each.targets}
+    def _slicer_trees(self) -> dict[int, SlicerTree]:
+        return {tree.number: tree for each in self._passes for tree in each.slicer_trees}
 
     def _runs(self, queries: Iterable[Query]) -> dict[int, TreeRun]:
         """Returns what to run of each tree to answer some queries; nodes are numbered through."""
@@ -353,7 +353,9 @@ class FamilyAnswers:
             mine = [query for query in asked if query.name in self._of_tree[number]]
             if mine:
                 tree = bound.tree.answering(mine)
-                runs[number] = TreeRun(tree=tree, layout=self._targets[number].layout, first=first)
+                runs[number] = TreeRun(
+                    tree=tree, layout=self._slicer_trees[number].layout, first=first
+                )
                 first += len(tree.nodes)
         return runs
 

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from muntin.aggregates.aggregate import Component
 from muntin.aggregates.representations import FLOAT, sql_type
 from muntin.model.query import Grouping
-from muntin.runtime.slicer.target import Target
+from muntin.runtime.slicer.slicer_tree import SlicerTree
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
@@ -27,7 +27,7 @@ class SlicerPass:
     """Events as the slicer reads them, and the slices that it makes of them."""
 
     frame: DataFrame
-    targets: tuple[Target, ...]
+    slicer_trees: tuple[SlicerTree, ...]
 
 
 def slicer_pass(
@@ -51,13 +51,13 @@ def slicer_pass(
     filters = (bound.tree.grouping.where for bound in trees.values())
     safe = SafeExpressions(grouping.relation, relations, filters)
     arguments, bits = Arguments(safe), ConditionBits()
-    targets = []
+    slicer_trees = []
     for number, bound in trees.items():
         tree = bound.tree
         guard = None if tree.grouping.where == where else tree.grouping.where
         storages = tuple(_storages(bound, ansi=is_ansi(relations.session)))
-        targets.append(
-            Target(
+        slicer_trees.append(
+            SlicerTree(
                 number=number,
                 layout=Layout(
                     key_columns=tuple(names[key] for key in tree.grouping.keys),
@@ -78,7 +78,7 @@ def slicer_pass(
         **bits.columns,
     }
     frame = relations.sql(selected(grouping, columns))
-    return SlicerPass(frame=frame, targets=tuple(targets))
+    return SlicerPass(frame=frame, slicer_trees=tuple(slicer_trees))
 
 
 def _storages(bound: BoundPeriodicTree, *, ansi: bool) -> list[ComponentStorage]:

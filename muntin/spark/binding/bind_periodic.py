@@ -19,7 +19,7 @@ from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.query import Family, PlainQuery, Query, parts_of
 from muntin.model.trees import PeriodicTree, by_family, with_own_passes
-from muntin.optimizer.name_techniques import with_techniques
+from muntin.optimizer.choose_techniques import with_techniques
 from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import (
     AnswerTypes,
@@ -239,14 +239,7 @@ def _with_techniques(
         value_type = value_type_of(component, aggregate, bound.types)
         return (component.representation(value_type, ansi=ansi).monoid,)
 
-    tree = bound.tree
-    nodes = with_techniques(
-        tree.nodes,
-        tree.slicing,
-        monoids=monoids,
-        options=plan.workload.options,
-    )
-    return replace(bound, tree=replace(tree, nodes=nodes))
+    return replace(bound, tree=with_techniques(bound.tree, plan.workload.options, monoids))
 
 
 def is_compiled(aggregate: Aggregate, types: Types) -> bool:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pyspark.errors import PySparkException
 
 from muntin.model.workload import Workload
-from muntin.optimizer.costs.lower_bounds import depends_on_data
-from muntin.optimizer.strategies import DEFAULT, UNSHARED, may_share
+from muntin.optimizer.lower_bounds import depends_on_data
+from muntin.optimizer.optimize import may_share
+from muntin.optimizer.strategies import DEFAULT, UNSHARED
 from muntin.spark.binding.relations import Relations
 from muntin.spark.binding.sample import MANY_ROWS, with_facts, with_reading
 from muntin.sql_text import SqlText

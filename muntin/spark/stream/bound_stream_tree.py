@@ -1,7 +1,7 @@
 """Trees of a stream that are bound to its types: what they need of events, and how they run."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from muntin.runtime.stream_plan.stored_data_tree import StoredDataTree
 from muntin.runtime.stream_plan.stored_periodic_tree import StoredPeriodicTree
 from muntin.runtime.stream_plan.stored_tree import Needs, StoredTree
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
+from muntin.runtime.stream_plan.value_types import ValueTypes, read_by
 from muntin.spark.batch.records import layout_of, looked_at
 from muntin.spark.binding.bind_periodic import is_compiled, is_order_known
 from muntin.spark.binding.bound_tree import BoundDataTree, BoundPeriodicTree, BoundTree
@@ -33,6 +34,7 @@ from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, is_ansi
 from muntin.spark.binding.runtime_types import is_carried
 from muntin.spark.stream.key_codes import key_code
+from muntin.sql_text import SqlText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +51,7 @@ class BoundStreamTree(ABC):
     def at_run_time(self, stored: StoredTree, running: StreamPlan) -> StreamTree:
         """Returns the tree as the operator runs it, with the columns that a checkpoint stores."""
 
-    def carried(self, stored: StoredTree) -> Iterable[tuple[str, DataType]]:
+    def record_columns(self, stored: StoredTree) -> Iterable[tuple[str, DataType]]:
         """Returns what a record carries, once each, in the order of the stored columns: the Spark
         SQL and its type."""
         return ()
@@ -69,7 +71,7 @@ class _BoundData(BoundStreamTree):
     bound: BoundDataTree
     layout: RecordLayout
 
-    def carried(self, stored: StoredTree) -> Iterable[tuple[str, DataType]]:
+    def record_columns(self, stored: StoredTree) -> Iterable[tuple[str, DataType]]:
         assert isinstance(stored, StoredDataTree)
         types = {sql: self.types[name] for name, sql in self.columns.items()}
         return [(sql, types[sql]) for sql in stored.columns]
@@ -171,7 +173,7 @@ def _bind_data(
     columns, record_layout = looked_at(bound, relations, layout)
     schema = relations.sql(selected(bound.tree.grouping, columns or {START: "1"})).schema
     types = {column: schema[column].dataType for column in columns}
-    counted = _only_counted(bound, record_layout)
+    counted = _counted_columns(bound, record_layout)
     for column, kind in types.items():
         if not is_carried(kind) or not (isinstance(kind, AtomicType) or column in counted):
             raise RunError(
@@ -189,7 +191,7 @@ def _bind_data(
     )
 
 
-def _only_counted(bound: BoundDataTree, layout: RecordLayout) -> set[str]:
+def _counted_columns(bound: BoundDataTree, layout: RecordLayout) -> set[str]:
     """Returns the columns of values that are counted, so that it is enough to tell them apart."""
     assert layout.values is not None
     others = set(layout.columns.values())
@@ -217,6 +219,45 @@ def _arrow(kind: DataType) -> pa.DataType:
     if not isinstance(kind, AtomicType):
         return pa.string()
     return pa.timestamp("us", "UTC") if isinstance(kind, TimestampType) else to_arrow_type(kind)
+
+
+def value_types(
+    queries: Sequence[Query],
+    trees: Sequence[BoundStreamTree],
+    relations: Relations,
+) -> ValueTypes:
+    """Returns the types of times, keys, arguments and the columns of records, by their Spark SQL.
+
+    Arguments take one analysis of Spark's for each relation; the other types are known. Where text
+    means something else in a join, the type is that of the stream: so a join that is added makes no
+    other query of one over the stream.
+    """
+    found: dict[SqlText, dict[str, str]] = {}
+    for tree in trees:
+        types = found.setdefault(tree.bound.tree.grouping.relation, {})
+        for name, sql in tree.columns.items():
+            types[sql] = tree.types[name].simpleString()
+    for tree in trees:
+        grouping = tree.bound.tree.grouping
+        types = found.setdefault(grouping.relation, {})
+        types[grouping.time] = tree.bound.time_type.simpleString()
+        for key, column in zip(grouping.keys, tree.bound.keys, strict=True):
+            types[key] = column.dataType.simpleString()
+    others: dict[SqlText, dict[str, None]] = {}
+    for query in queries:
+        more = sorted(read_by(query) - found.get(query.source, {}).keys())
+        others.setdefault(query.source, {}).update(dict.fromkeys(more))
+    for relation, read in others.items():
+        if read:
+            items = ", ".join(f"({sql})" for sql in read)
+            schema = relations.sql(relation.inside(f"SELECT {items} FROM ", "")).schema
+            types = found.setdefault(relation, {})
+            for sql, column in zip(read, schema.fields, strict=True):
+                types[sql] = column.dataType.simpleString()
+    merged: dict[str, str] = {}
+    for relation in sorted(found, key=lambda each: (len(each.tables), str(each)), reverse=True):
+        merged |= found[relation]
+    return merged
 
 
 def check_classes(plan: Plan) -> None:

@@ -18,11 +18,11 @@ from muntin.errors import RunError
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.trees import Tree
-from muntin.optimizer.slicing.edges import common_slicing
+from muntin.optimizer.edges import common_slicing
 from muntin.runtime.slicer.late_rows import LateRows, OpenWindowFilter
-from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
+from muntin.runtime.slicer.packing import BUCKET, ROWS, TREE
 from muntin.runtime.slicer.slicer import Slicer
-from muntin.runtime.slicer.target import Target
+from muntin.runtime.slicer.slicer_tree import SlicerTree
 from muntin.runtime.state.figures import ALL
 from muntin.runtime.state.stream_tree import EVENTS, START, StreamTree
 from muntin.runtime.storage.layout import Layout
@@ -43,7 +43,7 @@ _EVENTS = component_storage(Component(kind="count"), value_type=INTEGER, name=EV
 def packed_slices(
     trees: Sequence[StreamTree],
     bound: Mapping[int, BoundTree],
-    carried: Mapping[int, Iterable[tuple[str, DataType]]],
+    record_columns: Mapping[int, Iterable[tuple[str, DataType]]],
     events: Events,
     *,
     buckets: tuple[int, ...],
@@ -51,18 +51,20 @@ def packed_slices(
 ) -> DataFrame:
     """Returns packed slices and records of all trees, a row for each tree and bucket of keys.
 
-    By the number of a tree, `bound` has its types, and `carried` the Spark SQL and the type of all
-    that its records carry. With `late`, the columns of whole rows, those that no open window takes
-    are packed, too.
+    By the number of a tree, `bound` has its types, and `record_columns` the Spark SQL and the type
+    of each column of its records. With `late`, the columns of whole rows, those that no open window
+    takes are packed, too.
     """
-    targets = []
+    slicer_trees = []
     for tree in trees:
         number = tree.number
         if tree.slices is None:
-            targets.append(_as_they_are(number, carried[number], bound[number], events))
+            slicer_trees.append(
+                _tree_of_records(number, record_columns[number], bound[number], events)
+            )
         else:
-            targets.append(_partials(number, *tree.slices, bound[number], events))
-    targets.append(_every_event([target.slicing for target in targets], events))
+            slicer_trees.append(_tree_of_slices(number, *tree.slices, bound[number], events))
+    slicer_trees.append(_tree_of_every_event([tree.slicing for tree in slicer_trees], events))
     filters = None
     if late is not None:
         assert isinstance(events, EventColumns)
@@ -72,23 +74,23 @@ def packed_slices(
     # A function takes the interpreter that is set when it is put into a plan.
     prepare_workers(frame.sparkSession)
     return frame.mapInArrow(
-        Task(_slice, targets=tuple(targets), buckets=buckets, filters=filters), PACKED
+        Task(_slice, slicer_trees=tuple(slicer_trees), buckets=buckets, filters=filters), PACKED
     )
 
 
-def _partials(
+def _tree_of_slices(
     number: int, layout: Layout, slicing: Slicing, bound: BoundTree, events: Events
-) -> Target:
+) -> SlicerTree:
     """Returns what the slicer makes for a tree that reads partials."""
     grouping = bound.tree.grouping
     own = events.of(grouping)
     values = {
         entry.component: own.arguments.of(entry, own.guard(grouping)) for entry in layout.storages
     }
-    return Target(
+    return SlicerTree(
         number=number,
         layout=Layout(
-            key_columns=_keys(bound, own), start=START, storages=(*layout.storages, _EVENTS)
+            key_columns=_key_columns(bound, own), start=START, storages=(*layout.storages, _EVENTS)
         ),
         slicing=slicing,
         masks=own.masks(grouping),
@@ -96,27 +98,27 @@ def _partials(
     )
 
 
-def _as_they_are(
-    number: int, carried: Iterable[tuple[str, DataType]], bound: BoundTree, events: Events
-) -> Target:
+def _tree_of_records(
+    number: int, columns: Iterable[tuple[str, DataType]], bound: BoundTree, events: Events
+) -> SlicerTree:
     """Returns what the slicer makes for a tree whose records are events."""
     grouping = bound.tree.grouping
     own = events.of(grouping)
-    return Target(
+    return SlicerTree(
         number=number,
-        layout=Layout(key_columns=_keys(bound, own), start=START, storages=()),
+        layout=Layout(key_columns=_key_columns(bound, own), start=START, storages=()),
         # A watermark is in whole milliseconds, so it tells events apart by these.
         slicing=Slicing(edges=(Edges(period=MILLISECOND),), rate=SECOND / MILLISECOND),
         masks=own.masks(grouping),
         values={},
         is_whole=True,
-        carried=tuple(own.column(sql, kind, grouping) for sql, kind in carried),
+        carried=tuple(own.column(sql, kind, grouping) for sql, kind in columns),
     )
 
 
-def _every_event(slicings: Sequence[Slicing], events: Events) -> Target:
+def _tree_of_every_event(slicings: Sequence[Slicing], events: Events) -> SlicerTree:
     """Returns what the slicer makes to count the events that are late."""
-    return Target(
+    return SlicerTree(
         number=ALL,
         layout=Layout(key_columns=(), start=START, storages=(_EVENTS,)),
         slicing=common_slicing(slicings),
@@ -133,7 +135,7 @@ def _window_filter(tree: Tree, events: EventColumns) -> OpenWindowFilter:
     return OpenWindowFilter(masks=masks, step=tree.record_step)
 
 
-def _keys(bound: BoundTree, events: EventColumns) -> tuple[str, ...]:
+def _key_columns(bound: BoundTree, events: EventColumns) -> tuple[str, ...]:
     grouping = bound.tree.grouping
     return tuple(
         events.column(key, field.dataType, grouping)
@@ -144,7 +146,7 @@ def _keys(bound: BoundTree, events: EventColumns) -> tuple[str, ...]:
 def _slice(
     batches: Iterable[pa.RecordBatch],
     *,
-    targets: tuple[Target, ...],
+    slicer_trees: tuple[SlicerTree, ...],
     buckets: tuple[int, ...],
     filters: tuple[OpenWindowFilter, ...] | None,
 ) -> Iterator[pa.RecordBatch]:
@@ -152,7 +154,7 @@ def _slice(
     yield pa.RecordBatch.from_pydict(
         {
             BUCKET: pa.array(buckets, pa.int32()),
-            TARGET: pa.array(np.full(len(buckets), ALL), pa.int32()),
+            TREE: pa.array(np.full(len(buckets), ALL), pa.int32()),
             ROWS: pa.array([b""] * len(buckets), pa.binary()),
         }
     )
@@ -161,7 +163,7 @@ def _slice(
     if filters is not None:
         late = LateRows(filters, time=TIME, column=ROW, buckets=buckets, given=_emitted_watermark())
         batches = late.without(iter(batches))
-    for rows in Slicer(targets, time=TIME, buckets=len(buckets)).run(batches):
+    for rows in Slicer(slicer_trees, time=TIME, buckets=len(buckets)).run(batches):
         place = rows.schema.get_field_index(BUCKET)
         yield rows.set_column(place, BUCKET, labels.take(rows.column(BUCKET)))
     if late is not None:

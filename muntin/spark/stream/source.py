@@ -16,7 +16,7 @@ from muntin.model.query import Grouping, PlainQuery, Query
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.windows.window import Duration
 from muntin.model.workload import Workload
-from muntin.runtime.state.find_state import TreeDefinition
+from muntin.runtime.state.bucket import TreeDefinition
 from muntin.runtime.stream_plan.change_plan import first_start, stores_alike
 from muntin.runtime.stream_plan.stored_tree import Needs
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
@@ -25,20 +25,20 @@ from muntin.spark.binding.bind import bind
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
+from muntin.spark.engine.settings_of_analysis import SettingsOfAnalysis
 from muntin.spark.engine.watermarks import Watermarks, watermarks_of
 from muntin.spark.frames.stream_frames import WATERMARK
 from muntin.spark.stream.bound_stream_tree import (
     BoundStreamTree,
     bind_stream_tree,
     check_classes,
+    value_types,
 )
-from muntin.spark.stream.buckets import bucket_labels
 from muntin.spark.stream.event_columns import EventColumns, Events
 from muntin.spark.stream.event_slices import packed_slices
 from muntin.spark.stream.joined_events import JoinedEvents, JoinedStream
-from muntin.spark.stream.operator import answer_slices
+from muntin.spark.stream.operator import answer_slices, bucket_labels
 from muntin.spark.stream.stream_answers import StreamAnswers
-from muntin.spark.stream.value_types import value_types
 from muntin.sql_text import name_parts, quoted
 
 Queries = Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
@@ -61,8 +61,14 @@ _WATCHED = "muntin_event_time"
 class Source:
     """A streaming DataFrame and how late its rows may be."""
 
-    def __init__(self, data: DataFrame, watermark: Duration | None) -> None:
-        """`watermark` is how late rows may be, if that was said; the data may say so, too."""
+    def __init__(
+        self, data: DataFrame, watermark: Duration | None, *, followed_join: str | None = None
+    ) -> None:
+        """`watermark` is how late rows may be, if that was said; the data may say so, too.
+
+        `followed_join` is what queries call the data if it is a join of the stream; the watermark
+        then follows the rows of the join, unless it is set below.
+        """
         if not isinstance(data, DataFrame):
             raise no_frame("data", data)
         if not data.isStreaming:
@@ -72,9 +78,12 @@ class Source:
             )
         self.data = data
         self.session = data.sparkSession
+        # Those of the start: as a query of Spark's, a stream keeps them while it runs.
+        self.settings = SettingsOfAnalysis(self.session)
         self._watermarks = watermarks_of(data)
         self.delay = _delay(self._watermarks, watermark)
-        # What to tell the user of it, if nobody has said how late rows may be.
+        self._followed_join = None if self._watermarks.calls else followed_join
+        # A warning, if nobody has said how late rows may be.
         self.warning: str | None = None
         if watermark is None and not self._watermarks.calls:
             self.warning = (
@@ -85,7 +94,7 @@ class Source:
         self._last: tuple[dict[str, Any], BoundStream] | None = None
 
     def bind(self, plan: Plan) -> "BoundStream":
-        """Find the types of a plan, or say which of its queries cannot be streamed and why."""
+        """Returns a plan with its types; refuses queries that cannot be streamed."""
         for query in plan.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
         for each in plan.queries:
@@ -100,7 +109,8 @@ class Source:
         asked = [(q.window, dict(q.aggregates)) for q in plan.queries if isinstance(q, Query)]
         known = {**plan_to_json(plan), "asked": asked}
         if self._last is None or self._last[0] != known:
-            self._last = (known, self._bound(plan))
+            with self.settings.restored():
+                self._last = (known, self._bind(plan))
         return self._last[1]
 
     def first_start(self, bound: "BoundStream", *, buckets: int | None, retain: int) -> StreamPlan:
@@ -113,17 +123,18 @@ class Source:
             retain=retain,
             ansi=is_ansi(self.session),
             types=bound.types,
+            followed_joins=bound.followed_joins(),
         )
 
-    def _read(self, plan: Plan) -> tuple[Relations, str, JoinedStream | None]:
+    def _find_relations(self, plan: Plan) -> tuple[Relations, str, JoinedStream | None]:
         """Returns what the queries read, the column that the watermark follows, and the stream
         below their joins, if they have some."""
-        frame, watched = self._watched(self._grouping(plan))
+        frame, watched = self._with_watermark(self._grouping(plan))
         return Relations(frame, plan.queries, streaming=True), watched, None
 
-    def _bound(self, plan: Plan) -> "BoundStream":
+    def _bind(self, plan: Plan) -> "BoundStream":
         try:
-            relations, watched, joined = self._read(plan)
+            relations, watched, joined = self._find_relations(plan)
         except AnalysisException as error:
             raise RunError(first_line(error)) from None
         bound = bind(plan, relations, is_stream=True)
@@ -139,13 +150,14 @@ class Source:
             joined=joined,
             types=value_types(queries, trees, relations),
             is_one_stream=self._watermarks.tell_what_was_read,
+            followed_join=self._followed_join,
         )
 
-    def _watched(self, grouping: Grouping) -> tuple[DataFrame, str]:
+    def _with_watermark(self, grouping: Grouping) -> tuple[DataFrame, str]:
         """Returns the data with a watermark on its time, and the column that the watermark
         follows."""
         data, time = self.data, grouping.time
-        column = self._column(grouping)
+        column = self._time_column(grouping)
         if self._watermarks.calls:
             # Spark takes no other watermark above one.
             if column is None or column not in self._watermarks.delays:
@@ -182,7 +194,7 @@ class Source:
         delay = f"{self.delay // MILLISECOND} milliseconds"
         return data.withWatermark(quoted(column), delay), column
 
-    def _column(self, grouping: Grouping) -> str | None:
+    def _time_column(self, grouping: Grouping) -> str | None:
         """Returns the column of the data that is a grouping's time; None if it is an expression."""
         parts = name_parts(grouping.time)
         alias = grouping.relation.alias
@@ -208,7 +220,7 @@ class Source:
         """Returns the grouping to take the time from; refuses queries that name different times."""
         named: dict[str, str] = {}
         for tree in plan.trees:
-            time = self._column(tree.grouping) or tree.grouping.time
+            time = self._time_column(tree.grouping) or tree.grouping.time
             named.setdefault(".".join(name_parts(time)).lower(), tree.queries[0])
         if len(named) > 1:
             told = ", ".join(f"query {query!r} names {time}" for time, query in named.items())
@@ -230,6 +242,8 @@ class BoundStream:
     types: ValueTypes
     # Whether the watermark tells up to when events were read.
     is_one_stream: bool
+    # The join whose rows alone the watermark follows, if it is above a join.
+    followed_join: str | None
 
     @property
     def needs(self) -> list[Needs]:
@@ -239,6 +253,11 @@ class BoundStream:
     def has_types_of(self, running: StreamPlan) -> bool:
         """Whether what the plan reads has the types that a running plan of it was made for."""
         return not retyped(running.types, self.types) and stores_alike(running, self.needs)
+
+    def followed_joins(self, before: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Returns the joins whose rows alone the watermark follows, with those of earlier runs."""
+        now = () if self.followed_join is None else (self.followed_join,)
+        return tuple(dict.fromkeys((*before, *now)))
 
     def rows(self) -> StructType:
         """Returns the columns of the rows that the queries read."""
@@ -270,7 +289,7 @@ class BoundStream:
         packed = packed_slices(
             trees,
             bound,
-            {stored.number: tree.carried(stored) for stored, tree in pairs},
+            {stored.number: tree.record_columns(stored) for stored, tree in pairs},
             self._events(list(bound.values())),
             buckets=running.buckets,
             late=late,
