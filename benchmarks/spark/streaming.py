@@ -24,9 +24,9 @@ from muntin.measure.processes import Cost, measure_in_turns
 from muntin.measure.progress import Steps
 from muntin.model.query import Query
 from muntin.optimizer.strategies import STEADY
+from muntin.spark.engine.settings import settings
 from muntin.spark.output.together import QUERY, named
 from muntin.spark.pipeline.stream_options import StreamOptions
-from muntin.spark.settings import settings
 from muntin.spark.stream.source import SETTINGS
 
 FILES = 20

@@ -17,13 +17,14 @@ from muntin.cli.sql_file import SqlFile
 from muntin.cli.stream_job import INPUT, StreamArguments, StreamJob
 from muntin.errors import MuntinError
 from muntin.model.query import PlainQuery, Query
+from muntin.spark.engine.folder import texts_in
 from muntin.spark.engine.session_kind import cores_of
+from muntin.spark.engine.settings import settings
+from muntin.spark.error_text import error_line
 from muntin.spark.files import FileKind, stream_files
-from muntin.spark.folder import texts_in
 from muntin.spark.pipeline.pipeline import Pipeline
 from muntin.spark.pipeline.status import Status
-from muntin.spark.session import one_line, session_at
-from muntin.spark.settings import settings
+from muntin.spark.session import session_at
 
 # How often the status is shown and the file of queries is polled.
 _INTERVAL_S = 0.5
@@ -165,7 +166,7 @@ def _apply_edit(pipeline: Pipeline, session: SparkSession, file: Path, view: Sta
             pipeline.replace(sql_file.queries)
     except (MuntinError, PySparkException, Py4JError, OSError) as error:
         is_own = isinstance(error, MuntinError | OSError)
-        message = str(error) if is_own else one_line(error)
+        message = str(error) if is_own else error_line(error)
         view.say(f"{' '.join((message or '').split())}; the queries before go on", wrong=True)
         return
     starts = [

@@ -27,9 +27,7 @@ from muntin.runtime.storage.layout import (
     in_slot_order,
     slot_type,
 )
-from muntin.spark.engine.arrow_schema import arrow_schema
-from muntin.spark.engine.worker_setup import prepare_workers
-from muntin.spark.worker import Task
+from muntin.spark.engine.worker import Task, arrow_schema, prepare_workers
 
 # Buckets of a tree run together up to so many bytes: a run has a cost of its own for each node.
 _BYTES_AT_ONCE = 1 << 25

@@ -20,14 +20,11 @@ from muntin.spark.batch.compiled_answers import slot_fields
 from muntin.spark.batch.records import OrderedRecords, records_in_order
 from muntin.spark.binding.bound_tree import BoundDataTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_ansi
-from muntin.spark.engine.arrow_schema import arrow_schema
-from muntin.spark.engine.stored_frames import is_computable, stored
-from muntin.spark.engine.worker_setup import prepare_workers
+from muntin.spark.engine.stored_frames import is_computable, store
+from muntin.spark.engine.worker import Task, arrow_schema, prepare_workers
 from muntin.spark.output.project import Projection, from_slots, projection
-from muntin.spark.output.stacking import by_columns, stacked
+from muntin.spark.output.stacking import CombinedAnswers, Stack, by_columns, stacked
 from muntin.spark.output.together import QUERY, named, stack
-from muntin.spark.sinks.sink import CombinedAnswers, Stack
-from muntin.spark.worker import Task
 
 
 class RecordAnswers:
@@ -71,7 +68,7 @@ class RecordAnswers:
             if not self._is_computable:
                 return self._answer_alone(name)
             if self._kept is None and len(self.queries) > 1:
-                self._kept = stored(self._combined)
+                self._kept = store(self._combined)
             number = self._bound.tree.number_of(query.name)
             return self._project(query).apply(self._combined.where(f"{NODE} = {number}"))
 
@@ -80,7 +77,7 @@ class RecordAnswers:
         """Whether no event fails the queries; all are answered now if several share and one may."""
         if len(self.queries) == 1 or not self._relations.may_fail(self.queries.values()):
             return True
-        self._kept = stored(self._combined)
+        self._kept = store(self._combined)
         return is_computable(self._kept)
 
     def stacks(
@@ -103,7 +100,7 @@ class RecordAnswers:
                 is_at_once,
             )
         if self._kept is None and len(stacks) > 1:
-            self._kept = stored(self._combined)
+            self._kept = store(self._combined)
         yield from stacks
 
     def release_answers(self) -> None:

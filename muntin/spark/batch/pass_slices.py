@@ -18,9 +18,8 @@ from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.local_group_by import within_partitions
 from muntin.spark.engine.session_kind import cores_of
-from muntin.spark.engine.stored_frames import stored
-from muntin.spark.engine.worker_setup import prepare_workers
-from muntin.spark.worker import Task
+from muntin.spark.engine.stored_frames import store
+from muntin.spark.engine.worker import Task, prepare_workers
 
 PACKED = f"{BUCKET} INT, {TARGET} INT, {ROWS} BINARY"
 # Few cores get several buckets each, so that all have about as much to do.
@@ -102,7 +101,7 @@ class PassSlices:
     def keep(self) -> DataFrame:
         """Have Spark store the rows of the pass when they are first computed; returns them."""
         if self._kept is None:
-            self._kept = stored(self._made.frame)
+            self._kept = store(self._made.frame)
         return self._kept
 
     def release(self) -> None:

@@ -22,7 +22,7 @@ from muntin.spark.batch.pass_slices import PassSlices, in_order
 from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import key_column
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
-from muntin.spark.engine.stored_frames import is_computable, stored
+from muntin.spark.engine.stored_frames import is_computable, store
 from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import (
     RESERVED,
@@ -32,9 +32,8 @@ from muntin.spark.output.project import (
     from_slots,
     projection,
 )
-from muntin.spark.output.stacking import by_columns, stacked
+from muntin.spark.output.stacking import CombinedAnswers, Stack, by_columns, stacked
 from muntin.spark.output.together import QUERY, named, stack, united
-from muntin.spark.sinks.sink import CombinedAnswers, Stack
 from muntin.sql_text import squeeze
 
 
@@ -109,7 +108,7 @@ class FamilyAnswers:
             slices.keep()
             return rows
         if self._is_shared(slices):
-            self._kept[place] = rows = stored(rows)
+            self._kept[place] = rows = store(rows)
         return rows
 
     def _is_shared(self, slices: PassSlices) -> bool:
@@ -235,7 +234,7 @@ class FamilyAnswers:
                     is_at_once,
                 )
             if len(stacks) > 1:
-                self._answers = stored(combined)
+                self._answers = store(combined)
             yield from stacks
         yield from by_columns({name: self.answer(name) for name in others})
 

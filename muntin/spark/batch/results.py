@@ -17,8 +17,8 @@ from muntin.spark.binding.bound_tree import BoundPeriodicTree, BoundPlan
 from muntin.spark.binding.relations import Relations
 from muntin.spark.binding.sample import with_facts
 from muntin.spark.display import few_names, html_table
-from muntin.spark.engine.settings_of_analysis import SettingsOfAnalysis
-from muntin.spark.engine.stored_frames import stored
+from muntin.spark.engine.settings import SettingsOfAnalysis
+from muntin.spark.engine.stored_frames import store
 from muntin.spark.output.stacking import by_columns
 from muntin.spark.output.together import QUERY, check_names, in_one, named
 
@@ -40,7 +40,7 @@ class Results(Mapping[str, DataFrame]):
         self._settings = SettingsOfAnalysis(relations.session)
         self.plan = bound.plan
         # Before any statement over them is analysed.
-        self._stored = [stored(self._relations.whole(each)) for each in self.plan.stored]
+        self._stored = [store(self._relations.whole(each)) for each in self.plan.stored]
         families: dict[Family, list[BoundPeriodicTree]] = {}
         for tree in bound.periodic_trees:
             families.setdefault(tree.tree.grouping.family, []).append(tree)
@@ -63,7 +63,7 @@ class Results(Mapping[str, DataFrame]):
             raise RunError(f"no query is called {name!r}; {nearest(name, list(self))}")
         if name not in self._answers:
             answering = next(each for each in self._answering if name in each.queries)
-            with self._settings.restored():
+            with self._settings.restore():
                 self._answers[name] = answering.answer(name)
         return self._answers[name]
 
@@ -81,7 +81,7 @@ class Results(Mapping[str, DataFrame]):
     def _answer_alone_if_shared(self, name: str) -> DataFrame | None:
         if isinstance(self.plan.query(name), PlainQuery):
             return None
-        with self._settings.restored():
+        with self._settings.restore():
             return self._answer_alone(name)
 
     @cached_property
@@ -142,7 +142,7 @@ class Results(Mapping[str, DataFrame]):
         shared = [query for query in self.plan.queries if isinstance(query, Query)]
         check_names({query.name: [each.name for each in query.columns] for query in shared}, column)
         check_names({query.name: self[query.name].columns for query in self.plan.plain}, column)
-        with self._settings.restored():
+        with self._settings.restore():
             frames = [frame for each in self._answering for frame in each.together(column)]
             frames += [named(query.name, self[query.name], column) for query in self.plan.plain]
             return in_one(frames)
@@ -177,7 +177,7 @@ class Results(Mapping[str, DataFrame]):
             options=options,
         )
         try:
-            with self._settings.restored():
+            with self._settings.restore():
                 stacks = [stack for each in self._answering for stack in each.stacks(to.is_at_once)]
                 # A plain query may have an order, which is that of its files.
                 for query in self.plan.plain:

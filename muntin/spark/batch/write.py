@@ -9,10 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from muntin.errors import RunError, nearest
+from muntin.spark.engine.folder import RAW_FILES, Folder
 from muntin.spark.engine.session_kind import is_connect
-from muntin.spark.folder import RAW_FILES, Folder
-from muntin.spark.java_errors import JOB_ERRORS, said_by_java
+from muntin.spark.error_text import JOB_ERRORS, job_error_text
 from muntin.spark.output.flatten import flatten
+from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack
 from muntin.spark.sinks.file_options import FileOptions
 from muntin.spark.sinks.files_at_once import (
     can_be_at_once,
@@ -21,7 +22,6 @@ from muntin.spark.sinks.files_at_once import (
     query_of,
     write_at_once,
 )
-from muntin.spark.sinks.sink import INDEX, CombinedAnswers, Part, Stack
 
 MODES = ("error", "overwrite", "append")
 # Formats whose folders hold files and nothing else, so that parts of one folder can be moved.
@@ -75,7 +75,7 @@ class WriteTo:
             name, error = next(iter(failed.items()))
             written = [each for each in names if each not in failed]
             raise RunError(
-                f"query {name!r}: {said_by_java(error)}\n"
+                f"query {name!r}: {job_error_text(error)}\n"
                 f"failed: {', '.join(failed)}; written: {', '.join(written) or 'none'}"
             ) from error
 

@@ -15,8 +15,9 @@ from muntin.optimizer.plan_for_stream import move_to_slices
 from muntin.spark.binding.bind_periodic import is_compiled, is_order_known, reason_alone
 from muntin.spark.binding.bound_tree import BoundDataTree
 from muntin.spark.binding.grouping_sql import answer_types, selected, types_of_alone
-from muntin.spark.binding.relations import Relations, blaming, first_line
+from muntin.spark.binding.relations import Relations, blaming
 from muntin.spark.binding.runtime_types import is_carried
+from muntin.spark.error_text import first_line
 
 # Time zones without a change of clocks. Any other may have had one.
 _FIXED_ZONE = re.compile(r"(Etc/)?(Z|UTC|UT|GMT)?([+-][\d:]+)?")

@@ -30,7 +30,6 @@ from muntin.spark.binding.grouping_sql import (
 )
 from muntin.spark.binding.relations import (
     Relations,
-    first_line,
     has_legacy_statistics,
     is_ansi,
     is_case_sensitive,
@@ -43,6 +42,7 @@ from muntin.spark.binding.runtime_types import (
     reason_of_arguments,
     sums_up,
 )
+from muntin.spark.error_text import first_line
 from muntin.sql.filters import is_reference
 from muntin.sql_text import SqlText, quoted
 

@@ -10,8 +10,7 @@ from pyspark.sql.types import DataType, StructType
 
 from muntin.errors import RefusedError, RunError, nearest, no_frame
 from muntin.model.query import PlainQuery, Query, tables_of
-from muntin.spark.engine.estimates import operators_of, rows_read
-from muntin.spark.engine.safe import may_fail
+from muntin.spark.engine.plan_facts import may_fail, operators_of, rows_read
 from muntin.spark.engine.same_rows import DistinctReads, unlike_others
 from muntin.spark.engine.session_kind import may_use_internals
 from muntin.spark.engine.statements import (
@@ -20,6 +19,7 @@ from muntin.spark.engine.statements import (
     temporary_view,
     without_projection,
 )
+from muntin.spark.error_text import first_line
 from muntin.sql.filters import is_reference
 from muntin.sql_text import SqlText, is_same_table
 
@@ -34,8 +34,6 @@ Data = DataFrame | Mapping[str, DataFrame] | None
 _WHOLE = ("SELECT * FROM ", "")
 # What may stand after a table that is a relation by itself.
 _ALIAS = re.compile(r"\s*((AS\s+)?(\w+|`([^`]|``)*`))?\s*", re.IGNORECASE)
-# A name that a DataFrame is lent in a statement, before the name of its column.
-_OWN_NAME = re.compile(r"`?muntin_[0-9a-f]{32}`?\.")
 # A number of an expression, as Spark shows that it casts it.
 _WIDENED = re.compile(r"cast\(-?[\d.]+ as (bigint|double)\)")
 
@@ -224,12 +222,6 @@ def is_case_sensitive(session: SparkSession) -> bool:
 def has_legacy_statistics(session: SparkSession) -> bool:
     """Whether variances of one value are NaN in a session, not null."""
     return session.conf.get("spark.sql.legacy.statisticalAggregate", "false") == "true"
-
-
-def first_line(error: PySparkException) -> str:
-    """What Spark found wrong, without its plan dump."""
-    text = str(error).split(";\n")[0].split("\n\nJVM stacktrace")[0].strip()
-    return " ".join(_OWN_NAME.sub("", text.split("\n== SQL")[0]).split())
 
 
 def _frames(data: Data, tables: list[str]) -> dict[str, DataFrame]:

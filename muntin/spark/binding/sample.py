@@ -16,14 +16,14 @@ from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
 from muntin.spark.binding.relations import Relations
-from muntin.spark.engine.estimates import (
+from muntin.spark.engine.plan_facts import (
     bytes_read,
     operators_of,
     partition_columns,
     rows_of,
     rows_read,
 )
-from muntin.spark.java_errors import JOB_ERRORS
+from muntin.spark.error_text import JOB_ERRORS
 from muntin.sql_text import only_where
 
 # Rows that are looked at.

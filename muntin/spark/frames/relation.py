@@ -20,7 +20,7 @@ from muntin.spark.engine.catalyst import (
     frame_of,
     kind,
 )
-from muntin.spark.engine.safe import is_safe
+from muntin.spark.engine.plan_facts import is_safe
 
 # A name is for those who read a plan.
 _LONGEST_NAME = 80

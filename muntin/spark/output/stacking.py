@@ -5,6 +5,7 @@ and a few of them in every batch would cost more than the windows do.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 
@@ -17,8 +18,61 @@ from muntin.runtime.periodic.tree import NODE
 from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import Projection
 from muntin.spark.output.together import Numbered, merged_in_order, numbered
-from muntin.spark.sinks.sink import INDEX, CombinedAnswers, Part, Stack
-from muntin.sql_text import literal
+from muntin.sql_text import literal, quoted
+
+# The column of a stack with the number of a row's query.
+INDEX = "_muntin_query"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """Answers of queries that have the same columns in one frame.
+
+    It has the column `INDEX`, unless there is one query and the answers are those of a batch run.
+    """
+
+    # The queries by what they have in that column.
+    names: Mapping[int, str]
+    frame: DataFrame
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of each query's answers."""
+        return StructType([field for field in self.frame.schema if field.name != INDEX])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Queries with the same columns, and where these are in a frame of all answers."""
+
+    # The queries by what they have in the column `INDEX`.
+    names: Mapping[int, str]
+    # The column of that frame that has their columns as a struct; None if they are its own columns.
+    struct: str | None
+    # Their columns.
+    schema: StructType
+
+    def of(self, frame: DataFrame) -> DataFrame:
+        """Returns their rows and columns, and `INDEX`, of a frame of all answers."""
+        if self.struct is None:
+            return frame
+        columns = (
+            col(f"{self.struct}.{quoted(field.name)}").alias(field.name, metadata=field.metadata)
+            for field in self.schema.fields
+        )
+        return frame.where(f"{self.struct} IS NOT NULL").select(*columns, INDEX)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CombinedAnswers:
+    """All answers in one frame, and how to take it apart."""
+
+    frame: DataFrame
+    parts: Sequence[Part]
+
+    def stacks(self) -> list[Stack]:
+        """Returns a frame for each part."""
+        return [Stack(names=part.names, frame=part.of(self.frame)) for part in self.parts]
 
 
 class Stacking:

@@ -17,24 +17,16 @@ from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.checkpoint.checkpoint_owner import CheckpointOwner
-from muntin.spark.engine.stored_frames import stored
-from muntin.spark.folder import Folder
-from muntin.spark.output.stacking import Stacking
+from muntin.spark.engine.folder import Folder
+from muntin.spark.engine.stored_frames import store
+from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack, Stacking
 from muntin.spark.pipeline.outputs import Outputs
 from muntin.spark.pipeline.reports import QueryReports, Report, ReportListener
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_engine import Owner
 from muntin.spark.pipeline.stream_run import StreamRun
 from muntin.spark.sinks.late_rows import LateRowsSink
-from muntin.spark.sinks.sink import (
-    INDEX,
-    Answer,
-    Answers,
-    CombinedAnswers,
-    Part,
-    Stack,
-    naming_batch,
-)
+from muntin.spark.sinks.sink import Answer, Answers, naming_batch
 from muntin.spark.stream.event_slices import GIVEN
 from muntin.spark.stream.source import BoundStream
 from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
@@ -141,7 +133,7 @@ class MicroBatch(Answers):
             yield
             return
         # A sink may filter what it is given.
-        stored(self._frame)
+        store(self._frame)
         self._is_stored = True
         try:
             yield

@@ -16,22 +16,14 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from muntin.errors import RunError
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.checkpoint.checkpoint import Checkpoint
-from muntin.spark.engine.stored_frames import stored
+from muntin.spark.engine.stored_frames import store
+from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack
 from muntin.spark.pipeline.outputs import Outputs
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_engine import Owner
 from muntin.spark.pipeline.stream_run import StreamRun
-from muntin.spark.sinks.sink import (
-    INDEX,
-    Answer,
-    Answers,
-    CombinedAnswers,
-    Part,
-    Sink,
-    Stack,
-    naming_batch,
-)
+from muntin.spark.sinks.sink import Answer, Answers, Sink, naming_batch
 from muntin.spark.stream.source import BoundStream
 
 # The last line of a traceback that the server sends when a sink raises an error.
@@ -172,7 +164,7 @@ class ServerBatch(Answers):
 
     @contextmanager
     def _stored(self) -> Iterator[None]:
-        frame = stored(self._whole.frame)
+        frame = store(self._whole.frame)
         try:
             yield
         finally:

@@ -20,6 +20,7 @@ from muntin.runtime.stream_plan.stream_plan_json import state_of_running
 from muntin.spark.binding.relations import is_ansi
 from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
 from muntin.spark.engine.session_kind import is_gone
+from muntin.spark.error_text import error_line
 from muntin.spark.pipeline.failing_queries import ComputeOnly, find_failing, is_computed
 from muntin.spark.pipeline.outputs import Outputs
 from muntin.spark.pipeline.reports import emitted_watermark
@@ -35,7 +36,6 @@ from muntin.spark.pipeline.stream_engine import StreamEngine
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.pipeline.stream_run import InUseError, StreamRun
 from muntin.spark.pipeline.transient_errors import RetryPolicy, is_transient, was_stopped
-from muntin.spark.session import one_line
 from muntin.spark.stream.source import BoundStream, Source
 
 log = logging.getLogger("muntin")
@@ -347,7 +347,7 @@ class Runner:
     def _count_restart(self, failure: BaseException) -> None:
         self.figures.restarts += 1
         # Spark adds the whole plan to what it says.
-        said = (one_line(failure) or str(failure)).splitlines()[0].split(" === ")[0]
+        said = (error_line(failure) or str(failure)).splitlines()[0].split(" === ")[0]
         log.warning("restarting %s: %s", self.checkpoint.directory, said)
 
     def _watch(self) -> None:
@@ -478,7 +478,7 @@ class Runner:
             self.owner.check()
             self._sink.close(self.checkpoint.logs.last_commit())
         except Exception as error:
-            self.warn(f"the sink could not be closed: {one_line(error) or error}")
+            self.warn(f"the sink could not be closed: {error_line(error) or error}")
 
     def _end(self) -> None:
         self.owner.release()

@@ -15,19 +15,11 @@ from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 from muntin.errors import RunError
 from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.slicer.packing import ROWS
-from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.session_kind import is_connect
+from muntin.spark.engine.worker import arrow_schema
+from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack
 from muntin.spark.sinks.folder_sink import Files, FolderSink
-from muntin.spark.sinks.sink import (
-    INDEX,
-    Answer,
-    Answers,
-    CombinedAnswers,
-    Part,
-    SinkContext,
-    Stack,
-    naming_batch,
-)
+from muntin.spark.sinks.sink import Answer, Answers, SinkContext, naming_batch
 
 # The columns that are put beside those of the rows: the batch that they came in, and the watermark
 # up to which answers had been given out.

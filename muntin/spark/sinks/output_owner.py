@@ -14,9 +14,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
+from muntin.spark.engine.folder import Folder
+from muntin.spark.error_text import FILE_ERRORS, job_error_text
 from muntin.spark.files import FORMATS
-from muntin.spark.folder import Folder
-from muntin.spark.java_errors import FILE_ERRORS, said_by_java
 from muntin.spark.sinks.sink import SinkContext
 
 OWNER = "_muntin.json"
@@ -96,7 +96,7 @@ class OutputOwner:
         except FILE_ERRORS as error:
             raise RunError(
                 f"query {name!r}: {self._directory}/{name}/{OWNER} cannot be read "
-                f"({said_by_java(error)}); {ELSEWHERE}"
+                f"({job_error_text(error)}); {ELSEWHERE}"
             ) from None
 
     def _earlier(self, name: str) -> _Claim | None:

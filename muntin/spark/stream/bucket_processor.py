@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from muntin.spark.engine.worker_setup import receive_kernels
-from muntin.spark.worker import begin_task, pickled, unpickled
+from muntin.spark.engine.worker import begin_task, pickled, receive_kernels, unpickled
 
 if TYPE_CHECKING:
     import pandas as pd

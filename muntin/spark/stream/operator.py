@@ -19,8 +19,8 @@ from muntin.runtime.state.stream_tree import StreamTree
 from muntin.runtime.storage.layout import all_slots
 from muntin.runtime.stream_plan.stored_tree import kind_of
 from muntin.spark.batch.compiled_answers import slot_fields
-from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.session_kind import check_streams
+from muntin.spark.engine.worker import arrow_schema
 from muntin.spark.stream.bucket_processor import FIGURE, TREE, BucketProcessor
 from muntin.spark.stream.key_codes import KEY_TYPES
 

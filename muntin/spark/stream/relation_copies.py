@@ -25,7 +25,7 @@ from muntin.spark.engine.catalyst import (
     resolved_by,
     walk,
 )
-from muntin.spark.engine.safe import is_safe
+from muntin.spark.engine.plan_facts import is_safe
 from muntin.spark.engine.stream_paths import FILTER, JOIN, PROJECT, path_of, static_join
 
 # The column with the number of a row's statement.

@@ -24,8 +24,9 @@ from muntin.runtime.stream_plan.value_types import ValueTypes, retyped
 from muntin.spark.binding.bind import bind
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.instants import micros
-from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
-from muntin.spark.engine.watermarks import Watermarks, watermarks_of
+from muntin.spark.binding.relations import Relations, is_ansi, is_case_sensitive
+from muntin.spark.engine.stream_paths import Watermarks, watermarks_of
+from muntin.spark.error_text import first_line
 from muntin.spark.frames.stream_frames import WATERMARK
 from muntin.spark.stream.bound_stream_tree import (
     BoundStreamTree,
@@ -138,7 +139,7 @@ class Source:
             watched=watched,
             joined=joined,
             types=value_types(queries, trees, relations),
-            is_one_stream=self._watermarks.tell_what_was_read,
+            is_one_stream=self._watermarks.bound_what_was_read,
         )
 
     def _watched(self, grouping: Grouping) -> tuple[DataFrame, str]:

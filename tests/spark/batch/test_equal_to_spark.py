@@ -18,7 +18,7 @@ from muntin.model.query import Query
 from muntin.model.workload import workload
 from muntin.optimizer.strategies import STRATEGIES, optimize
 from muntin.spark.batch.results import Results
-from muntin.spark.settings import settings as configured
+from muntin.spark.engine.settings import settings as configured
 from tests.support.answers import TOLERANCE, assert_same, plain
 from tests.support.comparing import Pair, compare
 from tests.support.examples import SEED

@@ -2,9 +2,8 @@
 
 from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import Output
-from muntin.spark.output.stacking import Stacking
+from muntin.spark.output.stacking import INDEX, CombinedAnswers, Stacking
 from muntin.spark.output.together import Numbered
-from muntin.spark.sinks.sink import INDEX, CombinedAnswers
 
 MARK = {"spark.timeWindow": True}
 

@@ -4,8 +4,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from muntin.api.stream import start
+from muntin.spark.engine.settings import ROWS_UNMEASURED
 from muntin.spark.pipeline.stream_options import StreamOptions
-from muntin.spark.settings import ROWS_UNMEASURED
 from muntin.spark.stream.source import SETTINGS
 from tests.support.streams import MINUTE, Input, events
 
