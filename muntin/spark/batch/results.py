@@ -9,18 +9,19 @@ from muntin.errors import RunError, nearest
 from muntin.model.query import Family, PlainQuery, Query
 from muntin.optimizer.price_plan import price_plan
 from muntin.optimizer.strategies import UNSHARED, optimize
-from muntin.spark.batch.data_window_answers import RecordAnswers
-from muntin.spark.batch.periodic_answers import FamilyAnswers
+from muntin.spark.batch.data_window_answers import DataWindowAnswers
+from muntin.spark.batch.periodic_answers import PeriodicAnswers
+from muntin.spark.batch.shared_answers import SharedAnswers
 from muntin.spark.batch.write import WriteTo
 from muntin.spark.binding.bind_batch import bind_batch
 from muntin.spark.binding.bound_tree import BoundPeriodicTree, BoundPlan
+from muntin.spark.binding.estimate import with_facts
 from muntin.spark.binding.relations import Relations
-from muntin.spark.binding.sample import with_facts
 from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.settings import SettingsOfAnalysis
 from muntin.spark.engine.stored_frames import store
+from muntin.spark.output.long_form import QUERY, check_names, union_long_form, with_query_name
 from muntin.spark.output.stacking import by_columns
-from muntin.spark.output.together import QUERY, check_names, in_one, named
 
 
 class Results(Mapping[str, DataFrame]):
@@ -44,13 +45,13 @@ class Results(Mapping[str, DataFrame]):
         families: dict[Family, list[BoundPeriodicTree]] = {}
         for tree in bound.periodic_trees:
             families.setdefault(tree.tree.grouping.family, []).append(tree)
-        self._answering: list[FamilyAnswers | RecordAnswers] = [
+        self._shared: list[SharedAnswers] = [
             *(
-                FamilyAnswers(trees, self.plan, self._relations, self._answer_alone)
+                PeriodicAnswers(trees, self.plan, self._relations, self._answer_alone)
                 for trees in families.values()
             ),
             *(
-                RecordAnswers(tree, self.plan, self._relations, self._answer_alone)
+                DataWindowAnswers(tree, self.plan, self._relations, self._answer_alone)
                 for tree in bound.data_trees
             ),
         ]
@@ -62,9 +63,9 @@ class Results(Mapping[str, DataFrame]):
         if name not in self:
             raise RunError(f"no query is called {name!r}; {nearest(name, list(self))}")
         if name not in self._answers:
-            answering = next(each for each in self._answering if name in each.queries)
+            shared = next(each for each in self._shared if name in each.queries)
             with self._settings.restore():
-                self._answers[name] = answering.answer(name)
+                self._answers[name] = shared.answer(name)
         return self._answers[name]
 
     def _answer_alone(self, name: str) -> DataFrame:
@@ -143,9 +144,11 @@ class Results(Mapping[str, DataFrame]):
         check_names({query.name: [each.name for each in query.columns] for query in shared}, column)
         check_names({query.name: self[query.name].columns for query in self.plan.plain}, column)
         with self._settings.restore():
-            frames = [frame for each in self._answering for frame in each.together(column)]
-            frames += [named(query.name, self[query.name], column) for query in self.plan.plain]
-            return in_one(frames)
+            frames = [frame for each in self._shared for frame in each.long_form(column)]
+            frames += [
+                with_query_name(query.name, self[query.name], column) for query in self.plan.plain
+            ]
+            return union_long_form(frames)
 
     def write(
         self,
@@ -178,13 +181,13 @@ class Results(Mapping[str, DataFrame]):
         )
         try:
             with self._settings.restore():
-                stacks = [stack for each in self._answering for stack in each.stacks(to.is_at_once)]
+                stacks = [stack for each in self._shared for stack in each.stacks(to.is_at_once)]
                 # A plain query may have an order, which is that of its files.
                 for query in self.plan.plain:
                     stacks += by_columns({query.name: self[query.name]})
             to.write(stacks, list(self), self._answer_alone_if_shared)
         finally:
-            for each in self._answering:
+            for each in self._shared:
                 each.release_answers()
 
     def __repr__(self) -> str:
@@ -203,7 +206,7 @@ class Results(Mapping[str, DataFrame]):
 
     def release(self) -> None:
         """Free Spark's storage; the DataFrames stay valid, and are computed again."""
-        for each in self._answering:
+        for each in self._shared:
             each.release()
         self._release_relations()
         safe: Results | None = self.__dict__.get("_safe")

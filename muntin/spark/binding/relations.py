@@ -120,6 +120,11 @@ class Relations:
             self._computed[relation] = is_computed
         return self._computed[relation]
 
+    def computed_several_times(self, readings: Mapping[SqlText, int]) -> frozenset[SqlText]:
+        """Returns the relations that are read more than once and cost more than reading."""
+        several = [relation for relation, times in readings.items() if times > 1]
+        return frozenset(relation for relation in several if self.is_computed(relation))
+
     def whole(self, relation: SqlText) -> DataFrame:
         """The rows of what stands after FROM, as the plan that every statement over it contains.
 

@@ -69,19 +69,15 @@ class SettingsOfAnalysis:
 
         Only analyse in the block: other users of the session see its settings.
         """
-        with _ANALYSIS, settings(self._session, self._differences()):
-            yield
-
-    def _differences(self) -> dict[str, str | None]:
-        """Returns the settings that have changed, with their values before the change."""
-        if self._values is None:
-            return {}
-        now = _all_settings(self._session)
-        if self._values == now:
-            return {}
-        before, after = _as_dict(self._values, self._session), _as_dict(now, self._session)
-        names = dict.fromkeys([*before, *after])
-        return {name: before.get(name) for name in names if before.get(name) != after.get(name)}
+        with _ANALYSIS:
+            now = None if self._values is None else _all_settings(self._session)
+            changed: dict[str, str | None] = {}
+            if self._values != now:
+                before, after = _as_dict(self._values, self._session), _as_dict(now, self._session)
+                names = dict.fromkeys([*before, *after])
+                changed = {n: before.get(n) for n in names if before.get(n) != after.get(n)}
+            with settings(self._session, changed):
+                yield
 
 
 def _all_settings(session: SparkSession) -> Any:

@@ -1,4 +1,7 @@
-"""Runs muntin's code in Spark's Python workers: interpreter, compiled kernels, tasks, schemas."""
+"""Runs muntin's code in Spark's Python workers: their interpreter, compiled kernels and tasks.
+
+It imports little: Spark starts a process that loads it to ask for the states of a stream.
+"""
 
 import gc
 import logging
@@ -7,22 +10,21 @@ import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache, partial
-from inspect import signature
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark import SparkContext, SparkFiles, TaskContext, cloudpickle
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
 from muntin.spark.engine.session_kind import is_connect, is_local
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _LOG = logging.getLogger("muntin")
 _ARCHIVE = "muntin-kernels.zip"
@@ -33,10 +35,6 @@ _sending = Lock()
 # compiled; in a stream that takes some batches.
 _LOADING_TASKS = 8
 _tasks = count()
-# Up to Spark 4.1, timestamps are in UTC only if a time zone is passed.
-_UTC: dict[str, Any] = (
-    {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
-)
 
 
 def prepare_workers(session: SparkSession) -> None:
@@ -85,11 +83,11 @@ class Task:
     """A function over the rows of a partition, with its other arguments, for `mapInArrow`."""
 
     def __init__(
-        self, function: Callable[..., Iterator[pa.RecordBatch]], **arguments: object
+        self, function: "Callable[..., Iterator[pa.RecordBatch]]", **arguments: object
     ) -> None:
         self._pickled = pickled(partial(function, **arguments))
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         """Called once per task."""
         begin_task()
         receive_kernels()
@@ -122,8 +120,3 @@ def begin_task() -> None:
     """
     if next(_tasks) < _LOADING_TASKS:
         gc.freeze()
-
-
-def arrow_schema(schema: StructType) -> pa.Schema:
-    """Returns the Arrow schema of Spark's columns; timestamps are in UTC."""
-    return to_arrow_schema(schema, **_UTC)

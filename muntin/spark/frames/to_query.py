@@ -15,11 +15,11 @@ from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
     Expression,
     analyzed,
+    attribute_named,
     children,
     items,
     kind,
-    named,
-    parsed,
+    parse_expression,
     relative_error,
     rewritten,
     walk,
@@ -95,12 +95,12 @@ def write_query(
         def chosen(part: Expression) -> Expression | None:
             own = _name_of(part, names)
             if own is not None:
-                return named(own, session)
+                return attribute_named(own, session)
             if kind(part) == _SORT:
                 # Spark writes how it compares, which is no SQL. Whether it is what SQL means is
                 # confirmed.
                 inside = rewritten(children(part)[0], chosen, session)
-                return parsed(f"array_sort({inside.sql()})", session)
+                return parse_expression(f"array_sort({inside.sql()})", session)
             return None
 
         over_names = rewritten(expression, chosen, session)

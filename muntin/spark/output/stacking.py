@@ -15,9 +15,13 @@ from pyspark.sql.types import StructField, StructType
 
 from muntin.model.trees import TreeNode
 from muntin.runtime.periodic.tree import NODE
-from muntin.spark.output.naming import NUMBER
+from muntin.spark.output.numbered_rows import (
+    NUMBER,
+    NumberedRows,
+    merge_columns_in_order,
+    number_rows,
+)
 from muntin.spark.output.project import Projection
-from muntin.spark.output.together import Numbered, merged_in_order, numbered
 from muntin.sql_text import literal, quoted
 
 # The column of a stack with the number of a row's query.
@@ -78,12 +82,12 @@ class CombinedAnswers:
 class Stacking:
     """Puts the answers of all queries into one frame, and tells how to take it apart again."""
 
-    def __init__(self, rows: Numbered, alike: Sequence[Sequence[str]]) -> None:
+    def __init__(self, rows: NumberedRows, alike: Sequence[Sequence[str]]) -> None:
         """`alike` has the queries, grouped by equal columns."""
         self._numbers = {name: number for number, name in enumerate(rows.outputs)}
         self._alike = alike
         self._columns = [
-            merged_in_order(
+            merge_columns_in_order(
                 {name: of if name in names else () for name, of in rows.outputs.items()}
             )
             for names in alike
@@ -148,7 +152,7 @@ def stacked(
     def stack(names: Sequence[str]) -> Stack:
         projections = project(names)
         if len(names) > 1:
-            return _stack(numbered(projections, nodes, frame))
+            return _stack(number_rows(projections, nodes, frame))
         (name,) = names
         place = next(index for index, node in enumerate(nodes) if name in node.queries)
         rows = frame.where(f"{NODE} = {place}")
@@ -163,7 +167,7 @@ def stacked(
         others = [name for name in queries if name not in ordered]
         rest = stacked(project, others, nodes, frame, is_at_once) if others else []
         return [*rest, *(stack([name]) for name in ordered)]
-    rows = numbered(projections, nodes, frame)
+    rows = number_rows(projections, nodes, frame)
     groups = alike(schemas_of(rows))
     if len(groups) == 1:
         return [_stack(rows)]
@@ -172,8 +176,8 @@ def stacked(
     return [whole] if is_at_once(whole) else [stack(names) for names in groups]
 
 
-def _stack(rows: Numbered) -> Stack:
-    columns = (output.column() for output in merged_in_order(rows.outputs))
+def _stack(rows: NumberedRows) -> Stack:
+    columns = (output.column() for output in merge_columns_in_order(rows.outputs))
     return Stack(
         names=dict(enumerate(rows.outputs)),
         frame=rows.frame.select(*columns, col(NUMBER).alias(INDEX)),
@@ -198,7 +202,7 @@ def by_columns(answers: Mapping[str, DataFrame]) -> list[Stack]:
     return stacks
 
 
-def schemas_of(rows: Numbered) -> dict[str, StructType]:
+def schemas_of(rows: NumberedRows) -> dict[str, StructType]:
     """Returns the columns of each query's answers."""
     # All columns of all queries in one frame, each once: Spark finds their types at once.
     places: dict[str, int] = {}

@@ -29,7 +29,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from muntin.spark.engine.worker import Task, arrow_schema
+from muntin.spark.engine.schemas import arrow_schema
+from muntin.spark.engine.worker import Task
 from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part
 from muntin.spark.sinks.file_options import FileOptions
 

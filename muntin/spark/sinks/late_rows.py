@@ -15,8 +15,8 @@ from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 from muntin.errors import RunError
 from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.slicer.packing import ROWS
+from muntin.spark.engine.schemas import arrow_schema
 from muntin.spark.engine.session_kind import is_connect
-from muntin.spark.engine.worker import arrow_schema
 from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack
 from muntin.spark.sinks.folder_sink import Files, FolderSink
 from muntin.spark.sinks.sink import Answer, Answers, SinkContext, naming_batch

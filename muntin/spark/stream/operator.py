@@ -18,9 +18,8 @@ from muntin.runtime.state.find_state import TreeDefinition
 from muntin.runtime.state.stream_tree import StreamTree
 from muntin.runtime.storage.layout import all_slots
 from muntin.runtime.stream_plan.stored_tree import kind_of
-from muntin.spark.batch.compiled_answers import slot_fields
+from muntin.spark.engine.schemas import arrow_schema, slot_fields
 from muntin.spark.engine.session_kind import check_streams
-from muntin.spark.engine.worker import arrow_schema
 from muntin.spark.stream.bucket_processor import FIGURE, TREE, BucketProcessor
 from muntin.spark.stream.key_codes import KEY_TYPES
 

@@ -23,7 +23,7 @@ from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.value_types import ValueTypes, retyped
 from muntin.spark.binding.bind import bind
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.instants import micros
+from muntin.spark.binding.grouping_sql import micros
 from muntin.spark.binding.relations import Relations, is_ansi, is_case_sensitive
 from muntin.spark.engine.stream_paths import Watermarks, watermarks_of
 from muntin.spark.error_text import first_line

@@ -20,19 +20,17 @@ from muntin.runtime.state.stream_tree import StreamTree
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
-from muntin.spark.output.naming import NUMBER
-from muntin.spark.output.project import Bounds, Output, Projection, from_slots, projection
-from muntin.spark.output.together import (
+from muntin.spark.output.long_form import QUERY, check_names, long_form
+from muntin.spark.output.numbered_rows import (
+    NUMBER,
     PART,
-    QUERY,
-    Numbered,
-    check_names,
-    chosen,
-    numbered,
-    of_whole_queries,
-    stack,
-    united,
+    NumberedRows,
+    number_rows,
+    project_by_number,
+    project_parts,
+    rows_of_whole_queries,
 )
+from muntin.spark.output.project import Bounds, Output, Projection, from_slots, projection
 from muntin.spark.pipeline.reports import Report
 from muntin.spark.stream.bucket_processor import FIGURE, TREE
 from muntin.spark.stream.key_codes import KEY_TYPES, key_code
@@ -86,7 +84,7 @@ class StreamAnswers:
         if len(parts) == 1:
             return self._projections[parts[0]].apply(answers.where(self._here(parts[0])))
         projections = {part: self._projections[part] for part in parts}
-        return united(projections, self._nodes, self._nodes_numbered(answers))
+        return project_parts(projections, self._nodes, self._nodes_numbered(answers))
 
     def of_numbered(self, name: str, rows: DataFrame) -> DataFrame:
         """The same, from rows of `numbered`."""
@@ -97,7 +95,7 @@ class StreamAnswers:
         }
         here = rows.where(f"{NUMBER} = {self.queries.index(name)}")
         # Windows that a part does not give are left out of these rows already.
-        return replace(chosen(projections, PART), condition=None).apply(here)
+        return replace(project_by_number(projections, PART), condition=None).apply(here)
 
     def together(self, answers: DataFrame) -> DataFrame:
         """The long form: the query's name, then the columns of all queries by name."""
@@ -109,7 +107,9 @@ class StreamAnswers:
             QUERY,
         )
         rows = answers.where(f"{FIGURE} IS NULL")
-        return stack(self._any_size, self._nodes, self._nodes_numbered(rows), called=self._called)
+        return long_form(
+            self._any_size, self._nodes, self._nodes_numbered(rows), called=self._called
+        )
 
     def without_figures(self, answers: DataFrame) -> DataFrame:
         """Returns the answers only; Spark's reports then have the figures of the operator."""
@@ -144,7 +144,7 @@ class StreamAnswers:
         """Returns packed rows that no open window took, from rows of `numbered`."""
         return rows.where(f"{NUMBER} = {len(self.queries)}").select(ROWS)
 
-    def observed(self, rows: Numbered) -> Numbered:
+    def observed(self, rows: NumberedRows) -> NumberedRows:
         """Returns the rows; Spark's reports then say how many those queries have whose rows are not
         all of their nodes'."""
         counts = self._counts(self._filtered)
@@ -173,7 +173,7 @@ class StreamAnswers:
         assert counts is not None
         return self._named_counts(counts.asDict(), self.queries)
 
-    def numbered(self, answers: DataFrame) -> Numbered:
+    def numbered(self, answers: DataFrame) -> NumberedRows:
         """Each row once for every query that asks for it, with the query's number."""
 
         def answer(name: str) -> DataFrame:
@@ -186,8 +186,8 @@ class StreamAnswers:
                 rows = Output(name=ROWS, sql=ROWS)
                 projections = {**projections, LATE_ROWS: Projection(outputs=(rows,))}
                 called = {**called, LATE_ROWS: LATE_ROWS}
-            each = numbered(projections, self._nodes, self._nodes_numbered(answers))
-            return of_whole_queries(each, called)
+            each = number_rows(projections, self._nodes, self._nodes_numbered(answers))
+            return rows_of_whole_queries(each, called)
 
     @cached_property
     def _filtered(self) -> list[str]:

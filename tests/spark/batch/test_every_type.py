@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 import muntin as mt
 from muntin.errors import PlanError
 from muntin.spark.binding import bind_periodic
-from muntin.spark.binding.grouping_sql import value_type_of
+from muntin.spark.binding.bound_tree import value_type_of
 from muntin.spark.binding.relations import Relations
 from tests.support.answers import assert_same, plain
 from tests.support.comparing import Pair, assert_pairs_equal
