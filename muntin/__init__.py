@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from muntin.spark.pipeline.pipeline import Pipeline
     from muntin.spark.pipeline.status import Status
     from muntin.spark.pipeline.stream_options import StreamOptions
+    from muntin.spark.sinks.console_sink import Console
     from muntin.spark.sinks.folder_sink import Files
     from muntin.spark.sinks.sink import Sink
     from muntin.spark.sinks.tables import Tables
@@ -75,6 +76,7 @@ _LATER = {
     "start": "muntin.api.stream",
     "stream": "muntin.api.stream",
     "Status": "muntin.spark.pipeline.status",
+    "Console": "muntin.spark.sinks.console_sink",
     "Files": "muntin.spark.sinks.folder_sink",
     "Sink": "muntin.spark.sinks.sink",
     "StreamOptions": "muntin.spark.pipeline.stream_options",
@@ -108,6 +110,7 @@ __all__ = [
     "Aggregate",
     "Column",
     "Comparison",
+    "Console",
     "DataWindow",
     "Files",
     "GroupingSets",

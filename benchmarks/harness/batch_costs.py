@@ -5,7 +5,8 @@ import threading
 from pyspark.sql import SparkSession
 
 from muntin.measure.processes import Cost, cost_so_far
-from muntin.spark.pipeline.reports import Report, ReportListener
+from muntin.spark.engine.listeners import Report
+from muntin.spark.pipeline.reports import ReportListener
 
 # How long Spark may take to report the end of a stream.
 _TIMEOUT_S = 60.0

@@ -20,7 +20,7 @@ from muntin.model.time import SECOND
 from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload, workload
-from muntin.optimizer.strategies import optimize
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.subsumption import Stairs, subsume_windows
 from muntin.runtime.periodic.tree import TreeRuntime
 from muntin.runtime.storage.layout import Layout

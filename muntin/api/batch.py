@@ -12,7 +12,8 @@ from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import PlainQuery, Query
 from muntin.model.workload import Workload, workload
 from muntin.optimizer.normalise import normalise
-from muntin.optimizer.strategies import DEFAULT, optimize
+from muntin.optimizer.optimize import optimize
+from muntin.optimizer.strategies import DEFAULT
 from muntin.spark.batch.results import Results
 from muntin.spark.binding.bind_batch import bind_batch
 from muntin.spark.binding.estimate import estimate, with_facts
@@ -55,9 +56,7 @@ def plan(
         if sample is None and not any(frame.isStreaming for frame in read.frames.values()):
             sample = read.data
     work = workload(queries, prices=prices)
-    work = work.with_options(
-        PlanOptions(technique=technique, latency=latency, approximate=approximate)
-    )
+    work = _with_options(work, technique, latency=latency, approximate=approximate)
     work = normalise(work, strategy)
     if sample is not None and (rate is None or keys is None):
         work = with_facts(work, Relations(sample, work.queries))
@@ -94,9 +93,7 @@ def run(
         relations = Relations(data, chosen.queries, for_later=True)
     else:
         work = workload(queries)
-        work = work.with_options(
-            PlanOptions(technique=technique, latency=latency, approximate=approximate)
-        )
+        work = _with_options(work, technique, latency=latency, approximate=approximate)
         work = normalise(work, strategy)
         relations = Relations(data, work.queries, for_later=True)
         work = estimate(work, relations, strategy, has_figures=isinstance(queries, Workload))
@@ -122,9 +119,7 @@ def share(
     """
     read = read_frames(frames)
     work = workload(read.queries)
-    work = work.with_options(
-        PlanOptions(technique=technique, latency=latency, approximate=approximate)
-    )
+    work = _with_options(work, technique, latency=latency, approximate=approximate)
     work = normalise(work, strategy)
     relations = Relations(read.data, work.queries, for_later=True)
     work = estimate(work, relations, strategy)
@@ -132,3 +127,11 @@ def share(
     chosen = leave_to_spark(chosen, read.misread(chosen.computed_by_muntin))
     bound = bind_batch(chosen, relations)
     return Results(bound, relations)
+
+
+def _with_options(
+    work: Workload, technique: str | None, *, latency: bool, approximate: bool
+) -> Workload:
+    return work.with_options(
+        PlanOptions(technique=technique, latency=latency, approximate=approximate)
+    )

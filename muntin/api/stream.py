@@ -9,17 +9,22 @@ from pyspark.sql import DataFrame
 
 from muntin.errors import RunError
 from muntin.model.options import PlanOptions
+from muntin.model.plan import Plan
 from muntin.model.windows.window import Duration
+from muntin.model.workload import workload
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import STEADY
-from muntin.runtime.stream_plan.tree_definitions import tree_definitions
+from muntin.runtime.stream_plan.stream_plan import tree_definitions
 from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.frames.stream_frames import stream_input
+from muntin.spark.pipeline.launcher import Launcher
 from muntin.spark.pipeline.outputs import open_outputs
 from muntin.spark.pipeline.pipeline import Pipeline, engine_of
 from muntin.spark.pipeline.resume import without_dropped
 from muntin.spark.pipeline.runner import Runner
 from muntin.spark.pipeline.stream_options import StreamOptions, trigger_of
+from muntin.spark.pipeline.supervisor import watch
 from muntin.spark.sinks.late_rows import LateLike
 from muntin.spark.sinks.open_sink import SinkLike
 from muntin.spark.sinks.sink import SinkContext
@@ -46,9 +51,9 @@ def start(
     then there is no `data`. If queries join the stream with static tables, `data` has the stream
     and the tables by name. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
 
-    `sink` takes the answers: a folder, `mt.Files` for a folder with a format and other options,
-    `mt.Tables`, a function `f(name, frame, batch)`, an instance of your own subclass of `mt.Sink`,
-    or none for memory.
+    `sink` takes the answers: a folder, a sink of muntin's such as `mt.Files` for a folder with a
+    format and other options, a function `f(name, frame, batch)`, an instance of your own subclass
+    of `mt.Sink`, or none for memory.
 
     `late` takes the rows that came too late for every window of every query that would have taken
     them: a folder, `mt.Files`, or a function `f(frame, batch, watermark)`.
@@ -64,17 +69,18 @@ def start(
     source = source_of(asked, late=late is not None)
     folder = Checkpoint(source.session, str(checkpoint))
     stored = folder.latest()
-    if stored is not None and not stored.running.names_joins:
-        asked = asked.without_names()
+    if stored is not None and not stored.running.own_definitions:
+        asked = stream_input(queries, data, watermark, own_definitions=False)
         source = source_of(asked, late=late is not None)
-    plan = plan_for_stream(asked.queries, options.strategy, options.planning)
+    plan = _plan(asked.queries, options.strategy, options.planning)
+    plan = plan_for_stream(plan)
     if stored is not None and options.drops_queries:
         plan = without_dropped(plan, stored.running)
     bound = source.bind(plan)
     mark = uuid4().hex[:8] if stored is None else stored.mark
     context = SinkContext(session=source.session, mark=mark, checkpoint=folder.directory)
     outputs = open_outputs(sink, late, context, asked.data, bound)
-    runner = Runner(
+    launcher = Launcher(
         engine_of(source.session),
         source=source,
         checkpoint=folder,
@@ -83,12 +89,13 @@ def start(
         trigger=trigger_of(trigger),
         options=options,
     )
+    runner = Runner(launcher)
     if stored is None:
         runner.start_new(bound)
     else:
         runner.resume(plan, stored.running)
-    runner.watch()
-    return Pipeline(runner, source.session, outputs.sink)
+    watch(runner)
+    return Pipeline(runner)
 
 
 def stream(
@@ -126,9 +133,17 @@ def stream(
         raise RunError(
             f"a stream keeps its state in RocksDB; set {PROVIDER} to {ROCKSDB} in the session"
         )
-    demands = PlanOptions(technique=technique, latency=latency, approximate=approximate)
-    plan = plan_for_stream(asked.queries, strategy, demands)
+    options = PlanOptions(technique=technique, latency=latency, approximate=approximate)
+    plan = _plan(asked.queries, strategy, options)
+    plan = plan_for_stream(plan)
     bound = source.bind(plan)
     running = source.first_start(bound, buckets=buckets, retain=0)
     answers, projected = bound.run(running, definitions=tree_definitions(running))
     return projected.together(answers)
+
+
+def _plan(queries: Queries, strategy: str, options: PlanOptions) -> Plan:
+    """Returns a plan as it is, and optimizes queries."""
+    if isinstance(queries, Plan):
+        return queries
+    return optimize(workload(queries).with_options(options), strategy)

@@ -18,8 +18,9 @@ from muntin.model.options import PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.workload import Workload, workload
+from muntin.optimizer.optimize import compare, optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.optimizer.strategies import DEFAULT, STEADY, compare, optimize
+from muntin.optimizer.strategies import DEFAULT, STEADY
 from muntin.spark.binding.estimate import with_facts
 from muntin.spark.binding.relations import Relations
 from muntin.spark.session import SparkOptions, session_at

@@ -1,43 +1,28 @@
 """Turns a plan into one that a stream runs: windows read slices, or levels made of them."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from typing import Any
 
-from muntin.model.options import NO_OPTIONS, PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.query import Query, parts_of
 from muntin.model.trees import DataTree, PeriodicTree, group_by_pass
 from muntin.model.windows.window import Window
-from muntin.model.workload import workload
+from muntin.optimizer.choose_techniques import choose_techniques
 from muntin.optimizer.groupings.choose_passes import by_the_slicer
 from muntin.optimizer.levels import in_levels
-from muntin.optimizer.shared import shared
-from muntin.optimizer.strategies import STEADY, optimize
+from muntin.optimizer.strategies import shared
 from muntin.optimizer.trees import flat_tree
 
 
-def plan_for_stream(
-    queries: Any, strategy: str = STEADY, options: PlanOptions = NO_OPTIONS
-) -> Plan:
-    """Returns the plan of a stream: a given plan, or that of a strategy, in which all periodic
-    windows read slices, never records.
+def move_all_to_slices(plan: Plan) -> Plan:
+    """Returns the plan with all periodic windows reading slices, never records.
 
     A query stays in the tree in which it runs, so whether it reads slices or records must not
     depend on the other queries or on the rate.
     """
-    if isinstance(queries, Plan):
-        plan = queries
-    else:
-        plan = optimize(workload(queries).with_options(options), strategy)
-    guests = [
-        query
-        for tree in plan.data_trees
-        for query in plan.queries_of(tree).values()
-        if query.is_periodic
-    ]
-    plan = move_to_slices(plan, guests) if guests else plan
-    return read_slices_or_levels(unite_groups_of_pass(split_mixed_trees(plan)))
+    parts = (part for tree in plan.data_trees for part in plan.queries_of(tree).values())
+    periodic = [part for part in parts if part.is_periodic]
+    return move_to_slices(plan, periodic) if periodic else plan
 
 
 def split_mixed_trees(plan: Plan) -> Plan:
@@ -76,15 +61,30 @@ def read_slices_or_levels(plan: Plan) -> Plan:
     Slices are cut only at edges of asked windows. A stream answers only the windows that have just
     closed, so a window whose intervals overlap is not worth keeping for others.
     """
-    trees = (_levelled(tree, plan) for tree in plan.periodic_trees)
-    found = by_the_slicer(plan.with_trees(periodic=trees))
-    if found.periodic_trees == plan.periodic_trees:
+    trees = (_in_levels(tree, plan) for tree in plan.periodic_trees)
+    streamed = choose_techniques(by_the_slicer(plan.with_trees(periodic=trees)))
+    if streamed.periodic_trees == plan.periodic_trees:
         return plan
     # The costs of other strategies are of plans that a stream does not run.
-    return replace(found, considered={}, taken=())
+    return replace(streamed, considered={}, taken=())
 
 
-def _levelled(tree: PeriodicTree, plan: Plan) -> PeriodicTree:
+STREAM_STEPS: tuple[Callable[[Plan], Plan], ...] = (
+    move_all_to_slices,
+    split_mixed_trees,
+    unite_groups_of_pass,
+    read_slices_or_levels,
+)
+
+
+def plan_for_stream(plan: Plan) -> Plan:
+    """Returns a plan of `optimize` as a stream runs it."""
+    for step in STREAM_STEPS:
+        plan = step(plan)
+    return plan
+
+
+def _in_levels(tree: PeriodicTree, plan: Plan) -> PeriodicTree:
     """Returns the tree as a stream runs it, without what is decided for batches only."""
     tree = replace(tree, combined_by_spark=(), time_part=None, made_in=None)
     found = in_levels(tree, plan)

@@ -15,7 +15,6 @@ from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.costs import cost
 from muntin.optimizer.data_windows import data_trees, data_trees_cost
-from muntin.optimizer.name_techniques import with_techniques
 from muntin.optimizer.slicing import edges
 
 
@@ -83,7 +82,7 @@ def tree_of(
     tree = PeriodicTree(
         grouping=grouping,
         slicing=slicing,
-        nodes=with_techniques(hung, slicing, options=workload.options),
+        nodes=tuple(hung),
         cut_cost=cost.cut_cost(slicing, workload, columns=_columns(grouping, hung)),
     )
     return _as_sparks_own(tree, workload) if tree.engine is Engine.SPARK and may_be_alone else tree

@@ -90,7 +90,7 @@ TECHNIQUES: dict[str, Technique] = {
 }
 
 
-def technique_named(name: str) -> Technique:
+def technique_by_name(name: str) -> Technique:
     """Returns the technique of that name; raises an error that suggests the nearest name."""
     if name not in TECHNIQUES:
         raise PlanError(f"no technique is called {name!r}; {nearest(name, list(TECHNIQUES))}")
@@ -101,7 +101,7 @@ def technique_for(monoid: Monoid, name: str | None = None) -> Technique:
     """Returns the technique of that name, checked against the monoid, or the measured default."""
     if name is None:
         name = "subtract" if monoid.inverse is not None else "two_stacks_lite"
-    technique = technique_named(name)
+    technique = technique_by_name(name)
     if not technique.allows(monoid):
         allowed = [candidate.name for candidate in TECHNIQUES.values() if candidate.allows(monoid)]
         raise PlanError(

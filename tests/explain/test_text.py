@@ -14,7 +14,7 @@ from muntin.model.prices import Prices
 from muntin.model.query import Query
 from muntin.model.windows.window import tumbling
 from muntin.model.workload import Workload, workload
-from muntin.optimizer.strategies import optimize
+from muntin.optimizer.optimize import optimize
 from tests.support.hand_made_plans import (
     every_plan,
     hundred,

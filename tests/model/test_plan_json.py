@@ -18,7 +18,8 @@ from muntin.model.plan_json import (
 from muntin.model.query import PlainQuery
 from muntin.model.trees import RECALC
 from muntin.model.workload import workload
-from muntin.optimizer.strategies import STRATEGIES, optimize
+from muntin.optimizer.optimize import optimize
+from muntin.optimizer.strategies import STRATEGIES
 from muntin.sql_text import SqlText
 from tests.support.examples import examples
 from tests.support.workloads import workloads

@@ -18,7 +18,8 @@ from muntin.optimizer.exact import cheapest_forest, cheapest_partition
 from muntin.optimizer.factor_windows.coverage import Counting, common_period, min_cost_forest
 from muntin.optimizer.factor_windows.factor_windows import with_factor_windows
 from muntin.optimizer.intermediate import tumbling_closure
-from muntin.optimizer.strategies import STRATEGIES, optimize
+from muntin.optimizer.optimize import optimize
+from muntin.optimizer.strategies import STRATEGIES
 from muntin.optimizer.weave_share.groups import GroupCost, group_of, same_edges
 from muntin.optimizer.weave_share.weave_share import weave_groups
 from tests.support import window_sets as my

@@ -7,8 +7,9 @@ from muntin.model.engine import Engine
 from muntin.model.time import MINUTE
 from muntin.model.trees import group_by_pass
 from muntin.model.workload import workload
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.optimizer.strategies import STRATEGIES, optimize
+from muntin.optimizer.strategies import STRATEGIES
 
 
 def ask(name, window, **aggregates):

@@ -7,7 +7,8 @@ import pytest
 from muntin.model.query import Query
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
-from muntin.optimizer.strategies import STRATEGIES, optimize
+from muntin.optimizer.optimize import optimize
+from muntin.optimizer.strategies import STRATEGIES
 from tests.support.periodic_trees import AGGREGATES, batch_of, check, layout_of
 
 NAMES = list(AGGREGATES)

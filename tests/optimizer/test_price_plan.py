@@ -7,8 +7,9 @@ import pytest
 import muntin as mt
 from muntin.model.plan import Plan
 from muntin.model.workload import workload
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.price_plan import price_plan
-from muntin.optimizer.strategies import STRATEGIES, optimize
+from muntin.optimizer.strategies import STRATEGIES
 from muntin.sql import parse_sql
 
 SQL = """

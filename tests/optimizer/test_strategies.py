@@ -20,13 +20,14 @@ from muntin.model.trees import cost_of, group_by_pass
 from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
-from muntin.optimizer.costs.lower_bounds import (
+from muntin.optimizer.intermediate import tumbling_closure
+from muntin.optimizer.lower_bounds import (
     depends_on_data,
     least_with_one_tree,
     least_with_two_trees,
 )
-from muntin.optimizer.intermediate import tumbling_closure
-from muntin.optimizer.strategies import STRATEGIES, optimize
+from muntin.optimizer.optimize import optimize
+from muntin.optimizer.strategies import STRATEGIES
 from tests.support import window_sets as my
 from tests.support.examples import examples
 

@@ -9,7 +9,7 @@ from muntin.aggregates import aggregate as ag
 from muntin.errors import PlanError
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
-from muntin.optimizer.strategies import optimize
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.subsumption import embed, revoke, subsumable, subsume_windows
 from tests.support import window_sets as my
 

@@ -19,8 +19,8 @@ from muntin.model.workload import workload
 from muntin.optimizer import levels
 from muntin.optimizer.evolve.move_queries import moving, staying
 from muntin.optimizer.evolve.replan import Replanned, Replanner
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.optimizer.strategies import optimize
 from muntin.runtime.state import level_store
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.figures import count_late

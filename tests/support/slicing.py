@@ -10,9 +10,9 @@ from muntin.aggregates.aggregate import Component
 from muntin.aggregates.monoids import ADD_WIDE
 from muntin.aggregates.representations import FLOAT, INTEGER
 from muntin.model.slicing import Edges, Slicing
-from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpack
+from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TREE, unpack
 from muntin.runtime.slicer.slicer import Slicer
-from muntin.runtime.slicer.target import Target
+from muntin.runtime.slicer.slicer_tree import SlicerTree
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
@@ -55,16 +55,16 @@ def layout_of(
     return Layout(key_columns=keys, start="start", storages=tuple(entries))
 
 
-def events_target(
+def events_tree(
     keys: tuple[str, ...],
     where: Slicing,
     components: tuple[Component, ...] = COMPONENTS,
     *,
     ansi: bool = False,
     **options: Any,
-) -> Target:
-    """A target whose rows are events."""
-    return Target(
+) -> SlicerTree:
+    """A tree whose rows are events."""
+    return SlicerTree(
         **{"number": 0, **options},
         layout=layout_of(components, keys, ansi=ansi),
         slicing=where,
@@ -73,39 +73,37 @@ def events_target(
 
 
 def sliced(
-    targets: list[Target], batches: list[pa.RecordBatch], *, buckets: int = 3, **options: Any
+    trees: list[SlicerTree], batches: list[pa.RecordBatch], *, buckets: int = 3, **options: Any
 ) -> dict[int, dict[int, list[bytes]]]:
-    """The packed partials of each target, by bucket."""
-    packed: dict[int, dict[int, list[bytes]]] = {target.number: {} for target in targets}
-    for batch in Slicer(targets, time="t", buckets=buckets, **options).run(batches):
-        assert batch.schema == pa.schema(
-            {BUCKET: pa.int32(), TARGET: pa.int32(), ROWS: pa.binary()}
-        )
+    """The packed partials of each tree, by bucket."""
+    packed: dict[int, dict[int, list[bytes]]] = {tree.number: {} for tree in trees}
+    for batch in Slicer(trees, time="t", buckets=buckets, **options).run(batches):
+        assert batch.schema == pa.schema({BUCKET: pa.int32(), TREE: pa.int32(), ROWS: pa.binary()})
         for row in batch.to_pylist():
             assert 0 <= row[BUCKET] < buckets
-            packed[row[TARGET]].setdefault(row[BUCKET], []).append(row[ROWS])
+            packed[row[TREE]].setdefault(row[BUCKET], []).append(row[ROWS])
     return packed
 
 
 Slices = dict[tuple[Any, ...], dict[Component, Any]]
 
 
-def read_slices(target: Target, packed: dict[int, list[bytes]]) -> Slices:
+def read_slices(tree: SlicerTree, packed: dict[int, list[bytes]]) -> Slices:
     """The partials by (keys, part, start), those of several chunks combined."""
     found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     buckets: dict[Any, int] = {}
     for bucket, streams in packed.items():
-        table = unpack(streams, target.layout)
+        table = unpack(streams, tree.layout)
         places = []
         for row in table.to_pylist():
-            keys = tuple(hashable(row[name]) for name in target.layout.key_columns)
+            keys = tuple(hashable(row[name]) for name in tree.layout.key_columns)
             place = (*keys, row.get(PART))
             places.append((place, row["start"]))
             # All rows of a key are in one bucket.
             assert buckets.setdefault(place, bucket) == bucket
             found.setdefault((*place, row["start"]), []).append(row)
         assert_in_order(places)
-    return {place: _combined(rows, target.layout) for place, rows in found.items()}
+    return {place: _combined(rows, tree.layout) for place, rows in found.items()}
 
 
 def assert_in_order(places: list[tuple[Any, int]]) -> None:
@@ -119,20 +117,20 @@ def assert_in_order(places: list[tuple[Any, int]]) -> None:
             seen.add(key)
 
 
-def naive_slices(target: Target, rows: list[dict[str, Any]]) -> Slices:
+def naive_slices(tree: SlicerTree, rows: list[dict[str, Any]]) -> Slices:
     """The same from events, one by one."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
-        if row["t"] is None or any(row[name] & mask != mask for name, mask in target.masks.items()):
+        if row["t"] is None or any(row[name] & mask != mask for name, mask in tree.masks.items()):
             continue
-        start = naive_start(row["t"], target.slicing)
-        keys = tuple(hashable(row[name]) for name in target.layout.key_columns)
-        for part in naive_parts(start, target):
+        start = naive_start(row["t"], tree.slicing)
+        keys = tuple(hashable(row[name]) for name in tree.layout.key_columns)
+        for part in naive_parts(start, tree):
             groups.setdefault((*keys, part, start), []).append(row)
     return {
         place: {
             entry.component: _fold(entry, [_lifted(entry, row) for row in rows])
-            for entry in target.layout.storages
+            for entry in tree.layout.storages
         }
         for place, rows in groups.items()
     }
@@ -143,12 +141,12 @@ def naive_start(instant: int, where: Slicing) -> int:
     return max(instant - (instant - each.phase) % each.period for each in where.edges)
 
 
-def naive_parts(start: int, target: Target) -> list[int | None]:
+def naive_parts(start: int, tree: SlicerTree) -> list[int | None]:
     """The begins of the parts that read a slice."""
-    width = target.part_width
+    width = tree.part_width
     if width is None:
         return [None]
-    first = (start - target.longest + 1) // width
+    first = (start - tree.longest + 1) // width
     return [number * width for number in range(first, start // width + 1)]
 
 

@@ -71,7 +71,7 @@ def slicer_columns(groupings: Iterable[Grouping], aggregates: Iterable[Aggregate
     return 1 + len(keys) + len(arguments) + is_filtered
 
 
-def held(source: Slicing | Window, window: Window) -> float:
+def windows_per_partial(source: Slicing | Window, window: Window) -> float:
     """Returns how many windows read one partial of the source, on average."""
     if isinstance(source, Slicing):
         return window.overlap
@@ -89,7 +89,7 @@ def operations_per_partial(
     """
     if window.grows:
         return float(len(aggregates))
-    times = held(source, window)
+    times = windows_per_partial(source, window)
     spent = sum(min(times, steady_operations(aggregate.function)) for aggregate in aggregates)
     if isinstance(source, Window) and source.is_worth_picking_for(window) and harmless(aggregates):
         few = SEARCH * source.fewest(window) * source.slide / window.slide

@@ -5,8 +5,8 @@ from dataclasses import replace
 from muntin.errors import PlanError
 from muntin.model.plan import Plan
 from muntin.model.workload import Workload
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream, read_slices_or_levels
-from muntin.optimizer.strategies import optimize
 from muntin.optimizer.trees import flat_tree, plain_spark_cost, tree_each_cost
 
 # A stream cuts the trees of all of these from one reading of the events; where nodes read other

@@ -6,7 +6,7 @@ from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
 from muntin.model.query import Query, parts_of
 from muntin.model.workload import Workload
-from muntin.optimizer.strategies import optimize
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.weave_share.incremental import ReweavingPlan
 
 

@@ -23,12 +23,12 @@ from muntin.sql.filters import is_deterministic, is_reference
 _MOST_PASSES = 40
 
 
-def with_passes(plan: Plan, workload: Workload) -> Plan:
+def choose_passes(plan: Plan) -> Plan:
     """Returns the plan with its trees made in the passes that cost least."""
     chosen: dict[int, PeriodicTree] = {}
     count = 0
     for trees in by_family(plan.periodic_trees).values():
-        for members in cheapest_passes(trees, workload):
+        for members in cheapest_passes(trees, plan.workload):
             made = _made_in(members, count)
             count += made[0].made_in is not None
             chosen |= {id(old): new for old, new in zip(members.trees, made, strict=True)}

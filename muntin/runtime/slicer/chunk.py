@@ -1,4 +1,4 @@
-"""A chunk of rows, and all that several targets need of it, computed once."""
+"""A chunk of rows, and all that several trees need of it, computed once."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -11,24 +11,30 @@ import pyarrow as pa
 from muntin.model.slicing import Edges
 from muntin.runtime.columns.distinct import Distinct, distinct_integers, distinct_pairs
 from muntin.runtime.columns.groups import Groups
-from muntin.runtime.columns.key_codes import mixed_radix
+from muntin.runtime.columns.key_codes import (
+    hash_values,
+    mixed_radix,
+    normalize_floats,
+    number_values,
+)
+from muntin.runtime.columns.numbers import integers_of
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.slicer.slice_starts import SliceStarts, slice_starts
-from muntin.runtime.slicer.target import Target
+from muntin.runtime.slicer.slicer_tree import SlicerTree
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.techniques.compiled.compile import compiled
 
 _T = TypeVar("_T")
 _INT64 = np.iinfo(np.int64).max
-# If a target takes fewer rows than one in so many, it groups them itself.
+# If a tree takes fewer rows than one in so many, it groups them itself.
 _MANY = 4
 
 
 class Chunk(ABC):
-    """Some rows in memory, and what was computed from them for the targets that follow.
+    """Some rows in memory, and what was computed from them for the trees that follow.
 
-    `times` has the instant of each row. `uses` says how many targets use each result. One that no
-    target uses any more is dropped, so that memory does not grow with the number of targets.
+    `times` has the instant of each row. `uses` says how many trees use each result. One that no
+    tree uses any more is dropped, so that memory does not grow with the number of trees.
     """
 
     def __init__(self, times: Int64s, uses: Counter[Hashable]) -> None:
@@ -37,7 +43,7 @@ class Chunk(ABC):
         self._results: dict[Hashable, Any] = {}
 
     @abstractmethod
-    def lift(self, storage: ComponentStorage, target: Target) -> Any:
+    def lift(self, storage: ComponentStorage, tree: SlicerTree) -> Any:
         """Returns what a component is combined from, of each row; see `ComponentStorage.lift`."""
 
     @abstractmethod
@@ -45,14 +51,14 @@ class Chunk(ABC):
         """Returns a key's codes, and the value and the hash of each code."""
 
     @abstractmethod
-    def select_rows(self, target: Target) -> Int64s:
-        """Returns the rows that a target's masks choose, ascending."""
+    def select_rows(self, tree: SlicerTree) -> Int64s:
+        """Returns the rows that a tree's masks choose, ascending."""
 
-    def groups(self, target: Target) -> Groups:
-        """Returns the groups of a target's rows."""
-        rows = self.rows(target)
-        names, edges = target.layout.key_columns, target.slicing.edges
-        place = _groups_of(target)
+    def groups(self, tree: SlicerTree) -> Groups:
+        """Returns the groups of a tree's rows."""
+        rows = self.rows(tree)
+        names, edges = tree.layout.key_columns, tree.slicing.edges
+        place = _groups_of(tree)
         is_shared = self._uses[place] > 1 or place in self._results
         if rows is not None and not (is_shared and _MANY * len(rows) > len(self.times)):
             return self.group_rows(names, edges, rows)
@@ -67,11 +73,11 @@ class Chunk(ABC):
         keys, size = self._once(_keys_of(names), lambda: mixed_radix(codes, len(self.times)))
         return group(keys, size, self.slices(edges), rows)
 
-    def rows(self, target: Target) -> Int64s | None:
-        """Returns the rows that are a target's, ascending; None: all are."""
-        if not target.masks:
+    def rows(self, tree: SlicerTree) -> Int64s | None:
+        """Returns the rows that are a tree's, ascending; None: all are."""
+        if not tree.masks:
             return None
-        return self._once(_rows_of(target), lambda: self.select_rows(target))
+        return self._once(_rows_of(tree), lambda: self.select_rows(tree))
 
     def slices(self, edges: tuple[Edges, ...]) -> SliceStarts:
         """Returns the slice of each row."""
@@ -92,9 +98,9 @@ class Chunk(ABC):
         codes, _, hashes = self.codes(name)
         return hashes[codes.numbers[rows]]
 
-    def release(self, target: Target) -> None:
-        """Drop what a target used, unless another one uses it; called when the target is done."""
-        for result in results_for(target):
+    def release(self, tree: SlicerTree) -> None:
+        """Drop what a tree used, unless another one uses it; called when the tree is done."""
+        for result in results_for(tree):
             self._uses[result] -= 1
             if not self._uses[result]:
                 self._results.pop(result, None)
@@ -106,19 +112,59 @@ class Chunk(ABC):
         return value
 
 
-def uses_by(targets: Iterable[Target]) -> Counter[Hashable]:
-    """Returns how many targets use each result."""
-    return Counter(result for target in targets for result in results_for(target))
+class BatchChunk(Chunk):
+    """The rows of a batch, with their instants in the column `time`."""
+
+    def __init__(self, batch: pa.RecordBatch, time: str, uses: Counter[Hashable]) -> None:
+        super().__init__(integers_of(batch.column(time)), uses)
+        self._batch = batch
+
+    def lift(self, storage: ComponentStorage, tree: SlicerTree) -> Any:
+        """Returns what a component is combined from, of each row."""
+        return self._once(lift_name(storage, tree), lambda: self._lift(storage, tree))
+
+    def codes(self, name: str) -> tuple[Distinct, pa.Array, Int64s]:
+        """Returns a key's codes, and the value and the hash of each code."""
+
+        def encode() -> tuple[Distinct, pa.Array, Int64s]:
+            column = self._batch.column(name)
+            codes = number_values(column)
+            values = normalize_floats(column.take(pa.array(codes.firsts)))
+            return codes, values, hash_values(values)
+
+        return self._once(codes_of(name), encode)
+
+    def column(self, name: str) -> pa.Array:
+        """Returns a column of the rows."""
+        return self._batch.column(name)
+
+    def bits(self, name: str) -> Int64s:
+        """Returns a column of bits; none are set where it is null."""
+        return self._once(bits_of(name), lambda: integers_of(self._batch.column(name)))
+
+    def select_rows(self, tree: SlicerTree) -> Int64s:
+        """Returns the rows that a tree's masks choose, ascending."""
+        return rows_with_bits([(self.bits(name), mask) for name, mask in tree.masks.items()])
+
+    def _lift(self, storage: ComponentStorage, tree: SlicerTree) -> Any:
+        if tree.values is None:
+            return storage.lift_partials(self._batch)
+        return storage.lift(self._batch, tree.values[storage.component])
 
 
-def results_for(target: Target) -> Iterable[Hashable]:
-    """Names the results that a target uses, each once."""
-    used = [_rows_of(target), *map(bits_of, target.masks)]
-    used += map(codes_of, target.layout.key_columns)
-    used += (lift_name(storage, target) for storage in target.layout.storages)
-    if not target.is_whole:
-        keys = _keys_of(target.layout.key_columns)
-        used += (_slices_of(target.slicing.edges), keys, _groups_of(target))
+def uses_by(trees: Iterable[SlicerTree]) -> Counter[Hashable]:
+    """Returns how many trees use each result."""
+    return Counter(result for tree in trees for result in results_for(tree))
+
+
+def results_for(tree: SlicerTree) -> Iterable[Hashable]:
+    """Names the results that a tree uses, each once."""
+    used = [_rows_of(tree), *map(bits_of, tree.masks)]
+    used += map(codes_of, tree.layout.key_columns)
+    used += (lift_name(storage, tree) for storage in tree.layout.storages)
+    if not tree.is_whole:
+        keys = _keys_of(tree.layout.key_columns)
+        used += (_slices_of(tree.slicing.edges), keys, _groups_of(tree))
     return dict.fromkeys(used)
 
 
@@ -132,16 +178,16 @@ def codes_of(name: str) -> Hashable:
     return ("codes", name)
 
 
-def lift_name(storage: ComponentStorage, target: Target) -> Hashable:
+def lift_name(storage: ComponentStorage, tree: SlicerTree) -> Hashable:
     """Names what a component is combined from."""
     kind = storage.component, storage.value_type, storage.representation
-    if target.values is None:
+    if tree.values is None:
         return ("partials", *kind, storage.columns)
-    return ("lifted", *kind, target.values[storage.component])
+    return ("lifted", *kind, tree.values[storage.component])
 
 
-def _rows_of(target: Target) -> Hashable:
-    return ("rows", *sorted(target.masks.items()))
+def _rows_of(tree: SlicerTree) -> Hashable:
+    return ("rows", *sorted(tree.masks.items()))
 
 
 def _slices_of(edges: tuple[Edges, ...]) -> Hashable:
@@ -152,8 +198,8 @@ def _keys_of(names: Sequence[str]) -> Hashable:
     return ("keys", *names)
 
 
-def _groups_of(target: Target) -> Hashable:
-    return ("groups", target.layout.key_columns, target.slicing.edges)
+def _groups_of(tree: SlicerTree) -> Hashable:
+    return ("groups", tree.layout.key_columns, tree.slicing.edges)
 
 
 def group(keys: Any, size: int, slices: SliceStarts, rows: Int64s | None) -> Groups:

@@ -1,7 +1,7 @@
-"""The finest slices of a chunk of events, from which the slices of many targets are folded.
+"""The finest slices of a chunk of events, from which the slices of many trees are folded.
 
-Where many targets read the same events, most of the work is to group them once for each target. If
-the finest slices, by the keys and edges of all targets, are far fewer than the events, it is
+Where many trees read the same events, most of the work is to group them once for each tree. If
+the finest slices, by the keys and edges of all trees, are far fewer than the events, it is
 cheaper to make these first. Where a condition differs between the events of a finest slice, its
 components are made from the events that meet it.
 """
@@ -16,43 +16,42 @@ from muntin.model.slicing import Edges
 from muntin.runtime.columns.distinct import Distinct
 from muntin.runtime.columns.groups import Groups, count_rows
 from muntin.runtime.columns.partials import Bools, Column, Int64s
-from muntin.runtime.slicer.batch_chunk import BatchChunk
-from muntin.runtime.slicer.chunk import Chunk, lift_name, rows_with_bits, uses_by
-from muntin.runtime.slicer.target import Target
+from muntin.runtime.slicer.chunk import BatchChunk, Chunk, lift_name, rows_with_bits, uses_by
+from muntin.runtime.slicer.slicer_tree import SlicerTree
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.techniques.compiled.compile import compiled
 
-# The bits of a target's masks that differ inside finest slices, by column.
+# The bits of a tree's masks that differ inside finest slices, by column.
 Guard = tuple[tuple[str, int], ...]
 # So many rows tell how many events a finest slice has.
 _SAMPLE = 1 << 16
 
 
 class FinestSlices(Chunk):
-    """Finest slices as rows of a chunk; `foldable` targets read them in place of events."""
+    """Finest slices as rows of a chunk; `foldable` trees read them in place of events."""
 
     def __init__(
-        self, events: BatchChunk, fine: Groups, starts: Int64s, foldable: Sequence[Target]
+        self, events: BatchChunk, fine: Groups, starts: Int64s, foldable: Sequence[SlicerTree]
     ) -> None:
         super().__init__(starts, uses_by(foldable))
         self._fine = fine
-        keys = {name for target in foldable for name in target.layout.key_columns}
+        keys = {name for tree in foldable for name in tree.layout.key_columns}
         self._codes = {name: _at(events.codes(name), fine.firsts) for name in keys}
         # What is the same for all events of each slice, by column, and what is not.
         self._same: dict[str, Int64s] = {}
         self._varying: dict[str, int] = {}
-        for name in {name for target in foldable for name in target.masks}:
+        for name in {name for tree in foldable for name in tree.masks}:
             self._same[name] = np.full(fine.count, -1)
             self._varying[name] = _join_bits(events.bits(name), fine.numbers, self._same[name])
         self._seen: dict[Guard, Bools | None] = {}
         self._partials: dict[tuple[Guard, Hashable], Column] = {}
-        members: dict[Guard, list[Target]] = {}
-        for target in foldable:
-            members.setdefault(self._guard(target), []).append(target)
-        for guard, targets in members.items():
-            self._fold(events, guard, targets)
+        members: dict[Guard, list[SlicerTree]] = {}
+        for tree in foldable:
+            members.setdefault(self._guard(tree), []).append(tree)
+        for guard, trees in members.items():
+            self._fold(events, guard, trees)
 
-    def _fold(self, events: BatchChunk, guard: Guard, targets: Iterable[Target]) -> None:
+    def _fold(self, events: BatchChunk, guard: Guard, trees: Iterable[SlicerTree]) -> None:
         """Combines the events that meet one guard, for all components."""
         groups = self._fine
         self._seen[guard] = None
@@ -60,50 +59,50 @@ class FinestSlices(Chunk):
             rows = rows_with_bits([(events.bits(name), mask) for name, mask in guard])
             groups = Groups(rows=rows, numbers=groups.numbers[rows], firsts=groups.firsts)
             self._seen[guard] = count_rows(groups) > 0
-        for target in targets:
-            for storage in target.layout.storages:
-                place = guard, lift_name(storage, target)
+        for tree in trees:
+            for storage in tree.layout.storages:
+                place = guard, lift_name(storage, tree)
                 if place not in self._partials:
-                    lifted = events.lift(storage, target)
+                    lifted = events.lift(storage, tree)
                     self._partials[place] = storage.combine(lifted, groups)
 
-    def _guard(self, target: Target) -> Guard:
-        varying = {name: mask & self._varying[name] for name, mask in target.masks.items()}
+    def _guard(self, tree: SlicerTree) -> Guard:
+        varying = {name: mask & self._varying[name] for name, mask in tree.masks.items()}
         return tuple(sorted((name, mask) for name, mask in varying.items() if mask))
 
-    def lift(self, storage: ComponentStorage, target: Target) -> Column:
-        """Returns a component's partials under the guard of a target, one a slice."""
-        return self._partials[self._guard(target), lift_name(storage, target)]
+    def lift(self, storage: ComponentStorage, tree: SlicerTree) -> Column:
+        """Returns a component's partials under the guard of a tree, one a slice."""
+        return self._partials[self._guard(tree), lift_name(storage, tree)]
 
     def codes(self, name: str) -> tuple[Distinct, pa.Array, Int64s]:
         """Returns a key's codes, and the value and the hash of each code."""
         return self._codes[name]
 
-    def select_rows(self, target: Target) -> Int64s:
-        """Returns the slices that have an event with all bits of a target's masks."""
+    def select_rows(self, tree: SlicerTree) -> Int64s:
+        """Returns the slices that have an event with all bits of a tree's masks."""
         masked = [
-            (self._same[name], mask & ~self._varying[name]) for name, mask in target.masks.items()
+            (self._same[name], mask & ~self._varying[name]) for name, mask in tree.masks.items()
         ]
         rows = rows_with_bits(masked)
-        seen = self._seen[self._guard(target)]
+        seen = self._seen[self._guard(tree)]
         return rows if seen is None else rows[seen[rows]]
 
 
 class Finest:
-    """Decides for each chunk whether targets are folded from its finest slices.
+    """Decides for each chunk whether trees are folded from its finest slices.
 
-    At least so many `targets` must be foldable, and a finest slice must have so many events.
+    At least so many `trees` must be foldable, and a finest slice must have so many events.
     """
 
-    def __init__(self, targets: Iterable[Target], *, targets_at_least: int, events: int) -> None:
-        self._foldable = [target for target in targets if _is_foldable(target)]
+    def __init__(self, trees: Iterable[SlicerTree], *, trees_at_least: int, events: int) -> None:
+        self._foldable = [tree for tree in trees if _is_foldable(tree)]
         self._events = events
-        self._is_worth_it = len(self._foldable) >= targets_at_least
+        self._is_worth_it = len(self._foldable) >= trees_at_least
         self._keys = sorted({n for t in self._foldable for n in t.layout.key_columns})
         self._edges = _finest_edges(each for t in self._foldable for each in t.slicing.edges)
 
     def of(self, events: BatchChunk) -> Mapping[int, Chunk]:
-        """Returns, by the numbers of targets, what those are read from that are folded."""
+        """Returns, by the numbers of trees, what those are read from that are folded."""
         if not self._is_worth_it:
             return {}
         few = np.arange(min(_SAMPLE, len(events.times)))
@@ -112,16 +111,16 @@ class Finest:
         fine = events.group_rows(self._keys, self._edges)
         starts = events.starts(self._edges, fine.firsts)
         made = FinestSlices(events, fine, starts, self._foldable)
-        for target in self._foldable:
-            events.release(target)
-        return {target.number: made for target in self._foldable}
+        for tree in self._foldable:
+            events.release(tree)
+        return {tree.number: made for tree in self._foldable}
 
 
-def _is_foldable(target: Target) -> bool:
-    """Whether a target groups events, and its partials can be combined again."""
-    if target.values is None or target.is_whole or target.carried:
+def _is_foldable(tree: SlicerTree) -> bool:
+    """Whether a tree groups events, and its partials can be combined again."""
+    if tree.values is None or tree.is_whole or tree.carried:
         return False
-    return all(storage.is_foldable for storage in target.layout.storages)
+    return all(storage.is_foldable for storage in tree.layout.storages)
 
 
 def _finest_edges(edges: Iterable[Edges]) -> tuple[Edges, ...]:

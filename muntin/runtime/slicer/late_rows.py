@@ -13,9 +13,9 @@ import pyarrow as pa
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.numbers import integers_of
 from muntin.runtime.columns.partials import Bools, Int64s
-from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
+from muntin.runtime.slicer.packing import BUCKET, ROWS, TREE
 
-# The number of the target of such rows.
+# The number of the tree of such rows.
 WHOLLY_LATE = -2
 
 
@@ -98,7 +98,7 @@ class LateRows:
             pa.RecordBatch.from_pydict(
                 {
                     BUCKET: pa.array([bucket], pa.int32()),
-                    TARGET: pa.array([WHOLLY_LATE], pa.int32()),
+                    TREE: pa.array([WHOLLY_LATE], pa.int32()),
                     ROWS: pa.array([sink.getvalue().to_pybytes()], pa.binary()),
                 }
             )

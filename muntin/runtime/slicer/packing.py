@@ -10,8 +10,8 @@ from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.row_order import sort_slices
 from muntin.runtime.storage.layout import Layout
 
-# Columns of packed rows: the bucket of the keys, the number of the target, an Arrow stream.
-BUCKET, TARGET, ROWS = "bucket", "target", "rows"
+# Columns of packed rows: the bucket of the keys, the number of the tree, an Arrow stream.
+BUCKET, TREE, ROWS = "bucket", "tree", "rows"
 # The column of partials with the begin of the part of time that reads them.
 PART = "muntin_part"
 
@@ -40,7 +40,7 @@ def by_bucket(buckets: Int64s) -> tuple[Int64s, list[Span]]:
 
 
 def pack(partials: pa.RecordBatch, buckets: list[Span], number: int) -> pa.RecordBatch:
-    """Returns a row for each bucket that some partials of target `number` are in, or several where
+    """Returns a row for each bucket that some partials of tree `number` are in, or several where
     there are many."""
     at_once = max(1, _MOST_BYTES * partials.num_rows // max(1, partials.nbytes))
     spans = [
@@ -57,14 +57,14 @@ def pack(partials: pa.RecordBatch, buckets: list[Span], number: int) -> pa.Recor
     return pa.RecordBatch.from_pydict(
         {
             BUCKET: pa.array([label for label, _, _ in spans], pa.int32()),
-            TARGET: pa.array(np.full(len(spans), number), pa.int32()),
+            TREE: pa.array(np.full(len(spans), number), pa.int32()),
             ROWS: pa.array(streams, pa.binary()),
         }
     )
 
 
 def unpack(streams: Iterable[bytes], layout: Layout) -> pa.RecordBatch:
-    """Returns a target's packed partials of one bucket, ordered by keys, part if any, and start.
+    """Returns a tree's packed partials of one bucket, ordered by keys, part if any, and start.
 
     There may be several rows of one key and start; the runtime combines them.
     """

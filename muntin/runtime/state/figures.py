@@ -1,7 +1,8 @@
 """Figures that a bucket reports with its answers: late events, what has arrived, what is stored.
 
 A figure has a place: the number of a tree, and the number of a node for which it counts late
-events, or one of the numbers below, which are less than those of all nodes.
+events, or one of the numbers below, which are less than those of all nodes. Figures travel in the
+rows of answers: a row with a figure is no answer.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,9 @@ import pyarrow as pa
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.state.stream_tree import EVENTS, START, StreamTree, TreeState
 
+# The columns with the number of a row's tree and with its figure. The figure of a row that has the
+# begin of a window is how many answers a node gave.
+TREE, FIGURE = "tree", "figure"
 # Instead of a tree or a node: all of them.
 ALL = -1
 # How many partials a batch combined.

@@ -42,7 +42,7 @@ class ComponentStorage(ABC):
 
     # Whether a store of slices combines the partials of data windows; else a sweep over records.
     is_cut: ClassVar[bool] = True
-    # Whether the finest slices of many targets can be folded into theirs.
+    # Whether the finest slices of many trees can be folded into theirs.
     is_foldable: ClassVar[bool] = False
 
     @property

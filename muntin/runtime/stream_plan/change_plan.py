@@ -29,6 +29,7 @@ def first_start(
     retain: int,
     ansi: bool,
     types: ValueTypes | None = None,
+    followed_joins: tuple[str, ...] = (),
 ) -> StreamPlan:
     """Returns the running plan of a new checkpoint."""
     nothing = StreamPlan(
@@ -41,6 +42,7 @@ def first_start(
         complete_from={},
         next_number=0,
         generation=-1,
+        followed_joins=followed_joins,
     )
     return changed(nothing, plan, needs, watermark=None, given=None, types=types)
 

@@ -1,11 +1,9 @@
 """Trees of periodic windows in a checkpoint: which slices are there, how finely and since when."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from muntin.aggregates.user_aggregate import function_name
 from muntin.model.plan_json import slicing_from_json, slicing_to_json
 from muntin.model.query import Query
 from muntin.model.slicing import Edges, Slicing
@@ -23,6 +21,7 @@ from muntin.runtime.stream_plan.stored_tree import (
     StoredTree,
     common_fields,
     key_columns,
+    text_of,
 )
 from muntin.runtime.stream_plan.value_types import ValueTypes
 
@@ -174,8 +173,3 @@ def _more_components(
         )
         for index, component in enumerate(new)
     )
-
-
-def text_of(data: Any) -> str:
-    """Returns data as text that is equal for equal data."""
-    return json.dumps(data, sort_keys=True, default=function_name)

@@ -3,13 +3,14 @@
 `stored_periodic_tree` and `stored_data_tree` implement this interface.
 """
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Self
 
 from muntin.aggregates.aggregate import Component
-from muntin.aggregates.user_aggregate import call_to_json, component_from_json
+from muntin.aggregates.user_aggregate import call_to_json, component_from_json, function_name
 from muntin.model.plan_json import tree_from_json, tree_to_json
 from muntin.model.query import Query
 from muntin.model.trees import Tree
@@ -175,3 +176,8 @@ def key_columns(kinds: Sequence[str]) -> tuple[str, ...]:
 def kind_of(column: str) -> str:
     """Returns the kind of a key column, from its name."""
     return column.rstrip("0123456789")
+
+
+def text_of(data: Any) -> str:
+    """Returns data as text that is equal for equal data."""
+    return json.dumps(data, sort_keys=True, default=function_name)

@@ -6,14 +6,16 @@ from the old (`change_plan`).
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from muntin.errors import RunError
 from muntin.model.plan import Plan
-from muntin.model.plan_json import definition
+from muntin.model.plan_json import definition, grouping_to_json
 from muntin.model.query import PlainQuery, Query
 from muntin.model.time import format_duration
 from muntin.model.windows.window import Window
-from muntin.runtime.stream_plan.stored_tree import StoredTree
+from muntin.runtime.state.find_state import TreeDefinition
+from muntin.runtime.stream_plan.stored_tree import StoredTree, text_of
 from muntin.runtime.stream_plan.value_types import ValueTypes
 
 
@@ -70,8 +72,12 @@ class StreamPlan:
     types: ValueTypes = field(default_factory=dict)
     # Queries that failed and were left out since, by name.
     dropped: Mapping[str, Dropped] = field(default_factory=dict)
-    # Whether what DataFrames read is named after their joins; an earlier muntin did not.
-    names_joins: bool = True
+    # Whether the queries of DataFrames depend on their own DataFrame alone; in an earlier muntin,
+    # what all had in common was in none of them.
+    own_definitions: bool = True
+    # Joins of the stream whose rows alone the watermark has followed, now or in an earlier run. It
+    # does not tell up to when other rows were read.
+    followed_joins: tuple[str, ...] = ()
 
     def called(self, name: str) -> str:
         """What a query is called by its user."""
@@ -135,3 +141,29 @@ def check_same(running: StreamPlan, *, delay: int, ansi: bool, buckets: int | No
             f"the checkpoint was started with {len(running.buckets)} buckets, not {buckets}; "
             f"leave buckets out, or start with a new checkpoint"
         )
+
+
+def tree_definitions(running: StreamPlan) -> dict[int, TreeDefinition]:
+    """Returns what identifies the state of each tree of a plan, by its number.
+
+    A plan without a checkpoint of muntin's own numbers its trees by their place. At the next start
+    its queries may be in another order, under other names, or be others. So each bucket of keys
+    stores the definitions of its trees beside its state, which is found by them.
+    """
+    return {stored.number: _definition(stored, running) for stored in running.trees}
+
+
+def _definition(stored: StoredTree, running: StreamPlan) -> TreeDefinition:
+    grouping = stored.tree.grouping
+    identity, order = stored.identity(running.types)
+    whole = {
+        "grouping": grouping_to_json(grouping),
+        "keys": [[name, running.types.get(name)] for name in (grouping.time, *grouping.keys)],
+        "key_columns": list(stored.key_columns),
+        # Keys are in other buckets if there are more or fewer; sums may have two columns.
+        "buckets": list(running.buckets),
+        "ansi": running.ansi,
+        **identity,
+    }
+    digest = sha256(text_of(whole).encode()).hexdigest()[:32]
+    return TreeDefinition(digest=digest, order=order, queries=stored.tree.queries)

@@ -39,7 +39,8 @@ def stream_plan_to_json(running: StreamPlan) -> dict[str, Any]:
             name: {"query": query_to_json(dropped.query), "error": dropped.error}
             for name, dropped in running.dropped.items()
         },
-        "names_joins": running.names_joins,
+        "own_definitions": running.own_definitions,
+        "followed_joins": list(running.followed_joins),
     }
 
 
@@ -68,7 +69,8 @@ def stream_plan_from_json(data: Mapping[str, Any]) -> StreamPlan:
             name: Dropped(query=query_from_json(dropped["query"]), error=dropped["error"])
             for name, dropped in data.get("dropped", {}).items()
         },
-        names_joins=data.get("names_joins", False),
+        own_definitions=data.get("own_definitions", False),
+        followed_joins=tuple(data.get("followed_joins", ())),
     )
 
 

@@ -16,9 +16,9 @@ from muntin.model.trees import DataTree, PeriodicTree
 from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.data_windows.tree import END, DataTreeRuntime
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
-from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpack
+from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TREE, unpack
 from muntin.runtime.slicer.slicer import Slicer
-from muntin.runtime.slicer.target import Target
+from muntin.runtime.slicer.slicer_tree import SlicerTree
 from muntin.runtime.storage.layout import Layout, all_slots, cast_answer_rows, in_slot_order
 from muntin.spark.engine.schemas import PACKED, arrow_schema, slot_fields
 from muntin.spark.engine.session_kind import cores_of
@@ -31,8 +31,8 @@ _BUCKETS_PER_CORE = 8
 _BYTES_AT_ONCE = 1 << 25
 
 
-def pack_slices(rows: DataFrame, targets: tuple[Target, ...], time: str) -> DataFrame:
-    """Returns the partials of all targets, a row for each target and bucket of keys.
+def pack_slices(rows: DataFrame, slicer_trees: tuple[SlicerTree, ...], time: str) -> DataFrame:
+    """Returns the partials of all trees, a row for each tree and bucket of keys.
 
     `rows` are events or finer partials, with their time in the column `time`.
     """
@@ -40,25 +40,29 @@ def pack_slices(rows: DataFrame, targets: tuple[Target, ...], time: str) -> Data
     prepare_workers(session)
     cores = cores_of(session)
     buckets = max(cores, min(_BUCKETS_PER_CORE * cores, _MOST_BUCKETS))
-    task = Task(_slice, targets=targets, time=time, buckets=buckets)
-    return rows.select(*_columns_read(targets, time)).mapInArrow(task, PACKED)
+    task = Task(_slice, slicer_trees=slicer_trees, time=time, buckets=buckets)
+    return rows.select(*_columns_read(slicer_trees, time)).mapInArrow(task, PACKED)
 
 
-def _columns_read(targets: Iterable[Target], time: str) -> list[str]:
+def _columns_read(slicer_trees: Iterable[SlicerTree], time: str) -> list[str]:
     columns = {time: None}
-    for target in targets:
-        columns |= dict.fromkeys((*target.layout.key_columns, *target.masks))
-        for storage in target.layout.storages:
+    for tree in slicer_trees:
+        columns |= dict.fromkeys((*tree.layout.key_columns, *tree.masks))
+        for storage in tree.layout.storages:
             columns |= dict.fromkeys(
-                storage.columns if target.values is None else target.values[storage.component]
+                storage.columns if tree.values is None else tree.values[storage.component]
             )
     return list(columns)
 
 
 def _slice(
-    batches: Iterable[pa.RecordBatch], *, targets: tuple[Target, ...], time: str, buckets: int
+    batches: Iterable[pa.RecordBatch],
+    *,
+    slicer_trees: tuple[SlicerTree, ...],
+    time: str,
+    buckets: int,
 ) -> Iterator[pa.RecordBatch]:
-    return Slicer(targets, time=time, buckets=buckets).run(batches)
+    return Slicer(slicer_trees, time=time, buckets=buckets).run(batches)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,26 +109,26 @@ def combine_slices(
 def _run_trees(
     batches: Iterable[pa.RecordBatch], *, runs: Mapping[int, TreeRun], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    for target, packed in _by_target(batches):
-        run = runs.get(target)
+    for tree, packed in _by_tree(batches):
+        run = runs.get(tree)
         if run is not None:
             for batch in run.answers(packed):
                 yield _in_columns(batch, run.first, schema)
 
 
-def _by_target(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[bytes]]]:
-    """Yields packed rows of a target: whole buckets, up to the bytes that run at once."""
+def _by_tree(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[bytes]]]:
+    """Yields packed rows of a tree: whole buckets, up to the bytes that run at once."""
     place: tuple[int, int] | None = None
     waiting: list[bytes] = []
     size = 0
     for batch in batches:
-        columns = (batch.column(name).to_pylist() for name in (TARGET, BUCKET, ROWS))
-        for target, bucket, rows in zip(*columns, strict=True):
-            is_full = size >= _BYTES_AT_ONCE and place != (target, bucket)
-            if place is not None and (place[0] != target or is_full):
+        columns = (batch.column(name).to_pylist() for name in (TREE, BUCKET, ROWS))
+        for tree, bucket, rows in zip(*columns, strict=True):
+            is_full = size >= _BYTES_AT_ONCE and place != (tree, bucket)
+            if place is not None and (place[0] != tree or is_full):
                 yield place[0], waiting
                 waiting, size = [], 0
-            place = target, bucket
+            place = tree, bucket
             waiting.append(rows)
             size += len(rows)
     if place is not None:

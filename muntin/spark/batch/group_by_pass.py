@@ -9,7 +9,7 @@ from muntin.aggregates.aggregate import Component
 from muntin.model.engine import Engine
 from muntin.model.query import Grouping
 from muntin.model.slicing import Slicing
-from muntin.runtime.slicer.target import Target
+from muntin.runtime.slicer.slicer_tree import SlicerTree
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
@@ -30,7 +30,7 @@ class PassRows:
     # The column with the time of an event, or with the start of a partial.
     time: str
     # What the slicer makes for each tree whose partials the compiled runtime takes.
-    targets: Mapping[int, Target]
+    slicer_trees: Mapping[int, SlicerTree]
     # The partials of each tree that Spark may combine.
     slices: Mapping[int, Slices] = field(default_factory=dict)
 
@@ -83,8 +83,8 @@ def group_by_pass(
             )
             for number in trees
         },
-        targets={
-            number: Target(
+        slicer_trees={
+            number: SlicerTree(
                 number=number,
                 layout=layouts[number],
                 slicing=bound.tree.slicing,

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame
 from muntin.model.engine import Engine
 from muntin.model.passes import Pass
 from muntin.model.query import Grouping, Query
-from muntin.runtime.slicer.packing import BUCKET, TARGET
-from muntin.runtime.slicer.target import Target
+from muntin.runtime.slicer.packing import BUCKET, TREE
+from muntin.runtime.slicer.slicer_tree import SlicerTree
 from muntin.runtime.storage.layout import Layout
 from muntin.spark.batch.compiled_answers import pack_slices
 from muntin.spark.batch.group_by_pass import PassRows, group_by_pass
@@ -72,13 +72,13 @@ class PassSlices:
 
     @cached_property
     def packed(self) -> DataFrame:
-        """The partials of all targets, in no order."""
+        """The partials of all trees, in no order."""
         rows = self.rows
         frame = rows.frame
         if rows.time == START and not self.has_rows_for_spark:
             # Partials of one key and start are combined later, so Spark need not exchange them.
             frame = within_partitions(frame)
-        return pack_slices(frame, tuple(rows.targets.values()), rows.time)
+        return pack_slices(frame, tuple(rows.slicer_trees.values()), rows.time)
 
     def slices(self) -> DataFrame:
         """Returns the packed partials in order; Spark stores them if several queries read them."""
@@ -124,7 +124,7 @@ def in_order(packed: Sequence[DataFrame]) -> DataFrame:
     for other in packed[1:]:
         rows = rows.unionAll(other)
     cores = cores_of(rows.sparkSession)
-    return rows.repartition(cores, TARGET, BUCKET).sortWithinPartitions(TARGET, BUCKET)
+    return rows.repartition(cores, TREE, BUCKET).sortWithinPartitions(TREE, BUCKET)
 
 
 def _event_rows(
@@ -141,12 +141,12 @@ def _event_rows(
     filters = (bound.tree.grouping.where for bound in trees.values())
     safe = SafeExpressions(grouping.relation, relations, filters)
     arguments, bits = Arguments(safe), ConditionBits()
-    targets = {}
+    slicer_trees = {}
     for number, bound in trees.items():
         tree = bound.tree
         guard = None if tree.grouping.where == grouping.where else tree.grouping.where
         storages = storages_of(tree, bound.types, ansi=is_ansi(relations.session))
-        targets[number] = Target(
+        slicer_trees[number] = SlicerTree(
             number=number,
             layout=Layout(
                 key_columns=tuple(names[key] for key in tree.grouping.keys),
@@ -166,4 +166,4 @@ def _event_rows(
         **bits.columns,
     }
     frame = relations.sql(select_events(grouping, columns))
-    return PassRows(frame=frame, time=TIME, targets=targets)
+    return PassRows(frame=frame, time=TIME, slicer_trees=slicer_trees)

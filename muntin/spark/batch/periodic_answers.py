@@ -14,7 +14,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.trees import Node
 from muntin.runtime.periodic.tree import NODE
-from muntin.runtime.slicer.packing import TARGET
+from muntin.runtime.slicer.packing import TREE
 from muntin.spark.batch.compiled_answers import TreeRun, combine_slices
 from muntin.spark.batch.native_combine import combine_natively
 from muntin.spark.batch.pass_slices import PassSlices, in_order
@@ -143,7 +143,7 @@ class PeriodicAnswers(SharedAnswers):
             if not own:
                 continue
             tree = bound.tree.answering(own)
-            layout = self._slices[place].rows.targets[place].layout
+            layout = self._slices[place].rows.slicer_trees[place].layout
             runs[place] = TreeRun(tree=tree, layout=layout, first=len(nodes))
             nodes += tree.nodes
             for part in own:
@@ -152,7 +152,7 @@ class PeriodicAnswers(SharedAnswers):
         passes = self._passes_of(runs)
         if is_stored:
             numbers = ", ".join(map(str, runs))
-            frames = (each.slices().where(f"{TARGET} IN ({numbers})") for each in passes)
+            frames = (each.slices().where(f"{TREE} IN ({numbers})") for each in passes)
             rows = reduce(DataFrame.unionAll, frames)
         else:
             rows = in_order([each.packed for each in passes])

@@ -7,8 +7,9 @@ from pyspark.sql import DataFrame
 
 from muntin.errors import RunError, nearest
 from muntin.model.query import Family, PlainQuery, Query
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.price_plan import price_plan
-from muntin.optimizer.strategies import UNSHARED, optimize
+from muntin.optimizer.strategies import UNSHARED
 from muntin.spark.batch.data_window_answers import DataWindowAnswers
 from muntin.spark.batch.periodic_answers import PeriodicAnswers
 from muntin.spark.batch.shared_answers import SharedAnswers

@@ -15,7 +15,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import Family, Query
 from muntin.model.trees import PeriodicTree, Tree, by_family
 from muntin.model.windows.data_windows import Custom, DataWindow, Session
-from muntin.optimizer.name_techniques import with_techniques
+from muntin.optimizer.choose_techniques import with_techniques
 from muntin.optimizer.plan_for_stream import move_to_slices
 from muntin.spark.binding.bound_tree import (
     AnswerTypes,
@@ -237,11 +237,7 @@ def _with_techniques(
         value_type = value_type_of(component, aggregate, bound.types)
         return (component.representation(value_type, ansi=ansi).monoid,)
 
-    tree = bound.tree
-    nodes = with_techniques(
-        tree.nodes, tree.slicing, monoids=monoids, options=plan.workload.options
-    )
-    return replace(bound, tree=replace(tree, nodes=nodes))
+    return replace(bound, tree=with_techniques(bound.tree, plan.workload.options, monoids))
 
 
 def _check_window(query: Query, relations: Relations) -> None:

@@ -17,8 +17,9 @@ from muntin.model.query import Family, Grouping, Query, parts_of
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
-from muntin.optimizer.costs.lower_bounds import depends_on_data
-from muntin.optimizer.strategies import DEFAULT, UNSHARED, may_share
+from muntin.optimizer.lower_bounds import depends_on_data
+from muntin.optimizer.optimize import may_share
+from muntin.optimizer.strategies import DEFAULT, UNSHARED
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.plan_facts import (
     bytes_read,

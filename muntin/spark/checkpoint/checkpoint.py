@@ -103,10 +103,11 @@ class Checkpoint:
         """The plan that was stored last, whether a batch was finished under it or not."""
         return self._read(self._written[-1]) if self._written else None
 
-    def effective(self) -> StoredPlan | None:
-        """Returns the last plan with a finished batch, else the first; None in a new folder."""
+    def effective(self) -> StoredPlan:
+        """Returns the last plan with a finished batch, else the first; call it if there is one."""
         name = self._effective_name()
-        return None if name is None else self._read(name)
+        assert name is not None
+        return self._read(name)
 
     def save(self, stored: StoredPlan) -> None:
         """Store the plan that runs from now on, and delete those that were only tried.

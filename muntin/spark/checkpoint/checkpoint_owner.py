@@ -42,7 +42,26 @@ _CHECKS_EVERY_S = 0.05
 _HERE: dict[str, "CheckpointOwner"] = {}
 
 
-class CheckpointOwner:
+class Owner:
+    """Lets only one pipeline at a time run on a checkpoint; this one leaves that to Spark."""
+
+    def refuse_if_owned(self) -> None:
+        """Refuse a checkpoint on which a pipeline runs; writes nothing."""
+
+    def acquire(self) -> None:
+        """Become the owner, or refuse."""
+
+    def release(self) -> None:
+        """Release the checkpoint, if this pipeline owns it."""
+
+    def forget(self) -> None:
+        """Stop holding the checkpoint in this process, without touching its file."""
+
+    def check(self) -> None:
+        """Raise an error if another pipeline has taken the checkpoint."""
+
+
+class CheckpointOwner(Owner):
     """Holds a checkpoint for one pipeline, from `acquire` to `release`."""
 
     def __init__(

@@ -9,7 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 _WRAPPER = "org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper"
 # What Spark tells of a batch.
-_Report = Mapping[str, Any]
+Report = Mapping[str, Any]
 
 
 def java_listener(events: Any) -> Any:
@@ -19,7 +19,7 @@ def java_listener(events: Any) -> Any:
     return getattr(SparkContext._jvm, _WRAPPER)(events)
 
 
-def last_report(query: StreamingQuery) -> _Report | None:
+def last_report(query: StreamingQuery) -> Report | None:
     """Returns Spark's latest report of a query; None before the first."""
     if not _is_java(query):
         progress = query.lastProgress
@@ -29,14 +29,14 @@ def last_report(query: StreamingQuery) -> _Report | None:
     return None if report is None else dict(json.loads(report.json()))
 
 
-def recent_reports(query: StreamingQuery) -> list[_Report]:
+def recent_reports(query: StreamingQuery) -> list[Report]:
     """Returns the reports that Spark remembers of a query, the oldest first."""
     if not _is_java(query):
         return [report_of_server(json.loads(progress.json)) for progress in query.recentProgress]
     return [json.loads(report.json()) for report in query._jsq.recentProgress()]
 
 
-def report_of_server(report: _Report) -> _Report:
+def report_of_server(report: Report) -> Report:
     """Returns a report as the JVM would have said it.
 
     A server leaves out sums over the sources, and writes rows with their schema and all nulls.

@@ -9,11 +9,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, DoubleType, LongType, StructField, StructType
 
 from muntin.aggregates.representations import FLOAT, INTEGER
-from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
+from muntin.runtime.slicer.packing import BUCKET, ROWS, TREE
 from muntin.runtime.storage.layout import slot_type
 
 # The columns that the slicer writes.
-PACKED = f"{BUCKET} INT, {TARGET} INT, {ROWS} BINARY"
+PACKED = f"{BUCKET} INT, {TREE} INT, {ROWS} BINARY"
 _NUMBERS: dict[str, DataType] = {INTEGER: LongType(), FLOAT: DoubleType()}
 # Up to Spark 4.1, timestamps are in UTC only if a time zone is passed.
 _UTC: dict[str, Any] = (

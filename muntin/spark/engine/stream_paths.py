@@ -149,15 +149,11 @@ def source_column(path: StreamPath, common: int, column: Expression) -> int | No
 
 
 def description(path: StreamPath, session: SparkSession) -> tuple[str, ...]:
-    """Returns the joins of a path as text that is the same in each run: their conditions and static
-    tables, and the filters below them, all over the stream's own columns.
-
-    What is above the last join may belong to a query, and is told by that.
-    """
+    """Returns the filters and joins of a path as text that is the same in each run: conditions over
+    the stream's own columns, and static tables."""
     meanings: dict[int, Expression] = {}
     texts = []
-    joins = [place for place, each in enumerate(path.operators) if kind(each) == JOIN]
-    for operator in path.operators[: max(joins, default=-1) + 1]:
+    for operator in path.operators:
         if kind(operator) == PROJECT:
             meanings |= {
                 identity(each): resolved_by(children(each)[0], meanings, session)

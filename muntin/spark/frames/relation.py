@@ -4,7 +4,7 @@ Spark's own expressions are put into a projection, so that nothing is written as
 again. An expression that could fail is computed only for the rows that its query's filter lets in.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha1
 
@@ -19,6 +19,7 @@ from muntin.spark.engine.catalyst import (
     column_of,
     frame_of,
     kind,
+    resolved_by,
 )
 from muntin.spark.engine.plan_facts import is_safe
 
@@ -41,6 +42,8 @@ class Relation:
 
     base: Plan
     session: SparkSession
+    # Columns of the base, by their ids, that are named by what they are computed from.
+    meanings: Mapping[int, Expression] = field(default_factory=dict)
     _entries: list[_Entry] = field(default_factory=list)
 
     def column(self, expression: Expression, guards: Sequence[Expression] = ()) -> str:
@@ -52,7 +55,7 @@ class Relation:
         for entry in self._entries:
             if entry.expression.semanticEquals(expression) and _same(entry.guard, guard):
                 return entry.name
-        name = self._free(_called(expression, guard))
+        name = self._free(self._called(expression, guard))
         self._entries.append(_Entry(expression=expression, guard=guard, name=name))
         return name
 
@@ -71,6 +74,19 @@ class Relation:
             return column
         return when(column_of(entry.guard, self.session), column)
 
+    def _called(self, expression: Expression, guard: Expression | None) -> str:
+        """Returns a name that is the same in each run, for a checkpoint has it."""
+        expression = resolved_by(expression, self.meanings, self.session)
+        if kind(expression) == ATTRIBUTE:
+            name: str = expression.name()
+            return name
+        text: str = expression.sql()
+        if guard is not None:
+            text += f" if {resolved_by(guard, self.meanings, self.session).sql()}"
+        if len(text) <= _LONGEST_NAME:
+            return text
+        return f"{text[:_LONGEST_NAME]}... {sha1(text.encode()).hexdigest()[:8]}"
+
     def _free(self, name: str) -> str:
         taken = {*_RESERVED, *(entry.name.lower() for entry in self._entries)}
         number, free = 1, name
@@ -78,17 +94,6 @@ class Relation:
             number += 1
             free = f"{name} {number}"
         return free
-
-
-def _called(expression: Expression, guard: Expression | None) -> str:
-    """Returns a name that is the same in each run, for a checkpoint has it."""
-    if kind(expression) == ATTRIBUTE:
-        name: str = expression.name()
-        return name
-    text: str = expression.sql() if guard is None else f"{expression.sql()} if {guard.sql()}"
-    if len(text) <= _LONGEST_NAME:
-        return text
-    return f"{text[:_LONGEST_NAME]}... {sha1(text.encode()).hexdigest()[:8]}"
 
 
 def _same(one: Expression | None, other: Expression | None) -> bool:

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
     Expression,
+    Plan,
     children,
     identity,
     items,
@@ -15,6 +16,7 @@ from muntin.spark.engine.catalyst import (
     resolved_by,
     walk,
 )
+from muntin.spark.engine.stream_paths import path_of
 from muntin.spark.frames.chain import (
     Chain,
     NotSharedError,
@@ -117,16 +119,33 @@ def _read_below(chain: Chain, meanings: Mapping[int, Expression], session: Spark
         elif kind(operator) == "Filter":
             filters.append(resolved_by(operator.condition(), names, session))
         else:
-            names |= {
-                identity(each): resolved_by(_bare(each), names, session)
-                for each in expressions_of(operator)
-                if kind(each) == "Alias"
-            }
+            names |= _meanings(operator, names, session)
     if window is None:
         raise NotSharedError("no window in its groupBy")
     if watermark is not None and not watermark.column.semanticEquals(time):
         raise NotSharedError("its watermark is on another column than its window")
     return _Below(names=names, filters=filters, window=window, time=time, watermark=watermark)
+
+
+def computed_columns(base: Plan, session: SparkSession) -> dict[int, Expression]:
+    """Returns the columns that a base computes, by their ids, each as an expression of the stream's
+    own columns."""
+    columns: dict[int, Expression] = {}
+    for operator in path_of(base).operators:
+        if kind(operator) == "Project" and is_plain(expressions_of(operator)):
+            columns |= _meanings(operator, columns, session)
+    return columns
+
+
+def computed(project: Plan) -> list[Expression]:
+    """Returns the columns that a projection adds or renames."""
+    return [each for each in expressions_of(project) if kind(each) == "Alias"]
+
+
+def _meanings(
+    project: Plan, names: Mapping[int, Expression], session: SparkSession
+) -> dict[int, Expression]:
+    return {identity(each): resolved_by(_bare(each), names, session) for each in computed(project)}
 
 
 def _read_above(

@@ -1,5 +1,6 @@
 """The input of a stream: queries and tables, or DataFrames with a window aggregate each."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -28,11 +29,12 @@ from muntin.sql_text import SqlText, name_parts
 
 # How late rows may be, if nobody says so.
 WATERMARK = "10 seconds"
-# What an earlier muntin called the relation of all DataFrames of a stream.
+# What queries call a stream that is neither filtered nor joined below them.
 _ONLY_TABLE = table_of_group(0)
 # A name is for those who read a plan.
 _LONGEST_NAME = 60
 _PLAIN = str.maketrans(".`", "__")
+_CONDITION = re.compile("where |inner join on |left join on ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,35 +46,23 @@ class StreamInput:
     watermark: Duration | None
     # What queries read by name, if that is more than the stream: it, its joins, static tables.
     tables: Mapping[str, DataFrame] | None = None
-    # Whether the names of the tables tell what the stream is joined with.
-    names_joins: bool = False
-
-    def without_names(self) -> "StreamInput":
-        """Returns the same with the name that an earlier muntin gave to what DataFrames read."""
-        if not self.names_joins:
-            return self
-        tables = self.tables or {}
-        if len(tables) > 1:
-            raise RunError(
-                "the checkpoint was made by an earlier muntin, which did not store what a stream "
-                "is joined with; start with a new checkpoint, or without the joins"
-            )
-        return replace(
-            self,
-            queries=[_over(query, _ONLY_TABLE) for query in self.queries],
-            tables=dict(zip([_ONLY_TABLE], tables.values(), strict=False)) or None,
-            names_joins=False,
-        )
 
 
 def stream_input(
-    queries: Any, data: DataFrame | Mapping[str, DataFrame] | None, watermark: Duration | None
+    queries: Any,
+    data: DataFrame | Mapping[str, DataFrame] | None,
+    watermark: Duration | None,
+    *,
+    own_definitions: bool = True,
 ) -> StreamInput:
-    """Returns queries and data as they are, or those of streaming DataFrames by name."""
+    """Returns queries and data as they are, or those of streaming DataFrames by name.
+
+    `own_definitions` is as in `read_frames`; a checkpoint of an earlier muntin has none.
+    """
     if isinstance(queries, Mapping):
         if data is not None:
             raise RunError("the DataFrames are the queries and the data; give no data beside them")
-        return _of_frames(queries, watermark)
+        return _of_frames(queries, watermark, own_definitions=own_definitions)
     if data is None:
         raise RunError("queries need a streaming DataFrame to run on")
     if isinstance(data, Mapping):
@@ -106,8 +96,10 @@ def _of_tables(
     return StreamInput(queries=queries, data=data, tables=tables, watermark=watermark)
 
 
-def _of_frames(frames: Mapping[str, DataFrame], watermark: Duration | None) -> StreamInput:
-    read = read_frames(frames)
+def _of_frames(
+    frames: Mapping[str, DataFrame], watermark: Duration | None, *, own_definitions: bool
+) -> StreamInput:
+    read = read_frames(frames, own_definitions=own_definitions)
     for name, reason in {**read.reasons, **read.misread()}.items():
         raise RunError(f"query {name!r} cannot be streamed: {reason}")
     # A query of each relation, to be named in errors.
@@ -122,9 +114,14 @@ def _of_frames(frames: Mapping[str, DataFrame], watermark: Duration | None) -> S
         if others:
             raise _different_streams(readers.values())
         return alone
-    paths = {table: path_of(analyzed(frame)) for table, frame in read.relations.items()}
-    if not others and not any(path.has_joins for path in paths.values()):
+    if not own_definitions:
+        if others:
+            raise RunError(
+                "the checkpoint was made by an earlier muntin, which did not store what a stream "
+                "is joined with; start with a new checkpoint, or without the joins"
+            )
         return alone
+    paths = {table: path_of(analyzed(frame)) for table, frame in read.relations.items()}
     above = [query.name for query in read.shared if _is_marked_above(query, read, paths)]
     if above and others:
         raise RunError(
@@ -133,17 +130,19 @@ def _of_frames(frames: Mapping[str, DataFrame], watermark: Duration | None) -> S
         )
     names = _names(paths, readers, session)
     queries = [_over(query, names[query.source.tables[0]]) for query in read.shared]
+    alone = replace(alone, queries=queries)
+    if not others and not any(path.has_joins for path in paths.values()):
+        return alone
     by_query = {readers[table]: path for table, path in paths.items()}
     delays |= _delays(by_query, session)
     if not others and (above or not _has_time_of_stream(read.shared[0], *paths.values())):
         # The watermark follows the rows of the join, as it does for Spark.
-        return replace(alone, queries=queries, names_joins=True)
+        return alone
     return StreamInput(
         queries=queries,
         data=_common_stream(by_query, session),
         tables={names[table]: frame for table, frame in read.relations.items()},
         watermark=_one_watermark(delays, watermark),
-        names_joins=True,
     )
 
 
@@ -171,11 +170,11 @@ def _names(
     names: dict[str, str] = {}
     for table, path in paths.items():
         name = _ONLY_TABLE
-        if path.has_joins:
-            texts = description(path, session)
+        texts = description(path, session)
+        if texts:
             digest = sha1("\n".join(texts).encode()).hexdigest()[:8]
             # Without dots, at which a name would be split.
-            shown = " ".join(text for text in texts if " join on " in text).translate(_PLAIN)
+            shown = " ".join(filter(_CONDITION.match, texts)).translate(_PLAIN)
             name = f"{_ONLY_TABLE} {shown[:_LONGEST_NAME]} {digest}"
         for other, known in names.items():
             if known == name:

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from uuid import UUID
 
 from py4j.protocol import Py4JError
@@ -15,18 +16,16 @@ from pyspark.sql.types import StructType
 from muntin.errors import RunError
 from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
-from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.checkpoint.checkpoint_owner import CheckpointOwner
 from muntin.spark.engine.folder import Folder
-from muntin.spark.engine.stored_frames import store
-from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack, Stacking
-from muntin.spark.pipeline.outputs import Outputs
-from muntin.spark.pipeline.reports import QueryReports, Report, ReportListener
+from muntin.spark.engine.listeners import Report
+from muntin.spark.output.stacking import INDEX, CombinedAnswers, Stacking
+from muntin.spark.pipeline.reports import ReportListener
 from muntin.spark.pipeline.status import Figures
-from muntin.spark.pipeline.stream_engine import Owner
-from muntin.spark.pipeline.stream_run import StreamRun
+from muntin.spark.pipeline.stream_engine import RunContext, StreamEngine, StreamRun, Watcher
+from muntin.spark.sinks.batch_answers import BatchAnswers
 from muntin.spark.sinks.late_rows import LateRowsSink
-from muntin.spark.sinks.sink import Answer, Answers, naming_batch
+from muntin.spark.sinks.sink import Answer, naming_batch
 from muntin.spark.stream.event_slices import GIVEN
 from muntin.spark.stream.source import BoundStream
 from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
@@ -34,143 +33,57 @@ from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
 log = logging.getLogger("muntin")
 
 
-class ClassicEngine:
-    """Makes the parts of a pipeline that a classic session needs."""
-
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
-
-    def owner(
-        self, directory: str, *, is_active: Callable[[], bool], on_loss: Callable[[RunError], None]
-    ) -> CheckpointOwner:
-        """Returns the owner of a checkpoint, which keeps a file in it."""
-        folder = Folder(self._session, directory)
-        return CheckpointOwner(folder, directory, is_active=is_active, on_loss=on_loss)
-
-    def watcher(self, figures: Figures, name: str, on_end: Callable[[], None]) -> "Listener":
-        """Returns a listener, which Spark calls."""
-        return Listener(self._session, figures, name, on_end)
-
-    def run(
-        self,
-        bound: BoundStream,
-        running: StreamPlan,
-        outputs: Outputs,
-        *,
-        figures: Figures,
-        owner: Owner,
-        checkpoint: Checkpoint,
-    ) -> "ClassicRun":
-        """Returns a run of a plan, not started."""
-        return ClassicRun(
-            bound,
-            running,
-            outputs,
-            figures=figures,
-            check_owner=owner.check,
-            emitted_before=checkpoint.logs.emitted_before,
-        )
-
-
-class MicroBatch(Answers):
-    """The answers of a batch. Spark computes them once, when the sink first uses them."""
+class MicroBatch(BatchAnswers):
+    """The answers of a batch, beside which the frame may have late rows."""
 
     def __init__(
         self, projected: StreamAnswers, stacking: Stacking, frame: DataFrame, *, is_stacked: bool
     ) -> None:
         """`frame` has numbered rows of answers or, for a stacked sink, those of `stacking`."""
+        late = [part for part in stacking.parts if LATE_ROWS in part.names.values()]
+        super().__init__(frame, [part for part in stacking.parts if part not in late])
         self._projected = projected
-        self._stacking = stacking
-        self._frame = frame
+        self._late = late if is_stacked else []
         self._is_stacked = is_stacked
-        self._is_stored = False
 
     @contextmanager
     def each(self) -> Iterator[list[Answer]]:
-        """A frame for every query that has answers."""
-        with self._stored():
+        """A frame for every query that has answers; columns that are never null say so."""
+        with self.stored():
             yield [
                 Answer(name=name, rows=rows, frame=self._projected.of_numbered(name, self._frame))
                 for name, (rows, _) in self._projected.counted(self._frame).items()
                 if rows
             ]
 
-    @contextmanager
-    def stacks(self) -> Iterator[list[Stack]]:
-        """All answers in a few frames, each of which must be computed once, the first one first."""
-        stacks = CombinedAnswers(frame=self._frame, parts=self._parts(LATE_ROWS)).stacks()
-        if len(stacks) == 1:
-            yield stacks
-        else:
-            with self._stored():
-                yield stacks
-
     def whole(self) -> CombinedAnswers:
         """All answers in one frame, which must be computed once."""
-        parts = self._parts(LATE_ROWS)
-        frame = self._frame
-        if len(parts) < len(self._stacking.parts):
-            numbers = [str(number) for part in parts for number in part.names]
-            frame = frame.where(f"{INDEX} IN ({', '.join(numbers)})")
-        return CombinedAnswers(frame=frame, parts=parts)
+        whole = super().whole()
+        if not self._late:
+            return whole
+        numbers = ", ".join(str(number) for part in self._parts for number in part.names)
+        return replace(whole, frame=self._frame.where(f"{INDEX} IN ({numbers})"))
 
-    @contextmanager
-    def with_late_rows(self) -> Iterator[DataFrame]:
-        """The packed rows that no open window took; meanwhile the answers can be taken, too."""
-        with self._stored():
-            if not self._is_stacked:
-                yield self._projected.late_rows(self._frame)
-                return
-            (late,) = (part for part in self._stacking.parts if part not in self._parts(LATE_ROWS))
-            yield late.of(self._frame).select(ROWS)
-
-    def _parts(self, left_out: str) -> list[Part]:
-        return [part for part in self._stacking.parts if left_out not in part.names.values()]
-
-    @contextmanager
-    def _stored(self) -> Iterator[None]:
-        if self._is_stored:
-            yield
-            return
-        # A sink may filter what it is given.
-        store(self._frame)
-        self._is_stored = True
-        try:
-            yield
-        finally:
-            self._is_stored = False
-            self._frame.unpersist()
+    def late_rows(self) -> DataFrame:
+        """Returns the packed rows that no open window took."""
+        if not self._is_stacked:
+            return self._projected.late_rows(self._frame)
+        (late,) = self._late
+        return late.of(self._frame).select(ROWS)
 
 
 class ClassicRun(StreamRun):
     """A plan that runs, once; Spark calls this process with each batch."""
 
-    def __init__(
-        self,
-        bound: BoundStream,
-        running: StreamPlan,
-        outputs: Outputs,
-        *,
-        figures: Figures,
-        check_owner: Callable[[], None],
-        emitted_before: Callable[[int], int],
-    ) -> None:
-        """`check_owner` raises an error if another pipeline has the checkpoint; `emitted_before`
-        returns the watermark up to which answers are out when a batch runs."""
-        self._late = outputs.late
+    def __init__(self, bound: BoundStream, running: StreamPlan, context: RunContext) -> None:
+        self._late = context.outputs.late
         self._late_rows = StructType()
         if self._late is not None:
             self._late_rows = bound.rows()
             self._late.check(self._late_rows)
         super().__init__(
-            bound,
-            running,
-            sink=outputs.sink,
-            figures=figures,
-            late=None if self._late is None else self._late_rows,
+            bound, running, context, late=None if self._late is None else self._late_rows
         )
-        self._check_owner = check_owner
-        self._given_before = emitted_before
         # Held while a batch is written: a stop from this process never cuts it off between two of
         # its files.
         self._writing = threading.Lock()
@@ -205,7 +118,7 @@ class ClassicRun(StreamRun):
     def _write(self, frame: DataFrame, batch: int) -> None:
         """Give a batch's answers to the sink."""
         try:
-            self._check_owner()
+            self._context.owner.check()
             answers = MicroBatch(
                 self.projected, self._stacking, frame, is_stacked=self._sink.is_stacked
             )
@@ -228,15 +141,15 @@ class ClassicRun(StreamRun):
         self, frame: DataFrame, batch: int, answers: MicroBatch, late: LateRowsSink
     ) -> None:
         """Give a batch's answers to the sink, and its late rows to theirs."""
-        given = self._given_before(batch)
+        given = self._context.checkpoint.logs.emitted_before(batch)
         # Tasks find it in their properties, whichever thread starts them.
         frame.sparkSession.conf.set(GIVEN, str(given))
-        with answers.with_late_rows() as packed:
+        with answers.stored():
             self._sink.write(batch, answers)
-            late.write(batch, given, packed, self._late_rows)
+            late.write(batch, given, answers.late_rows(), self._late_rows)
 
 
-class Listener(ReportListener):
+class Listener(ReportListener, Watcher):
     """Hands the reports of the query that runs to the figures, and says when it fails."""
 
     def __init__(
@@ -261,9 +174,6 @@ class Listener(ReportListener):
             self._session.streams.addListener(self)
             self._is_listening = True
 
-    def catch_up(self, reports: QueryReports) -> None:
-        """Do nothing: Spark calls with every report."""
-
     def leave(self) -> None:
         """Stop listening; the run is about to stop."""
         self._run = None
@@ -286,3 +196,20 @@ class Listener(ReportListener):
                 log.error("failed %s: %s", self._name, error.splitlines()[0])
             self._on_end()
             self.close()
+
+
+class ClassicEngine(StreamEngine):
+    """Makes the parts of a pipeline that a classic session needs."""
+
+    run_class = ClassicRun
+
+    def owner(
+        self, directory: str, *, is_active: Callable[[], bool], on_loss: Callable[[RunError], None]
+    ) -> CheckpointOwner:
+        """Returns the owner of a checkpoint, which keeps a file in it."""
+        folder = Folder(self._session, directory)
+        return CheckpointOwner(folder, directory, is_active=is_active, on_loss=on_loss)
+
+    def watcher(self, figures: Figures, name: str, on_end: Callable[[], None]) -> Listener:
+        """Returns a listener, which Spark calls."""
+        return Listener(self._session, figures, name, on_end)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from muntin.model.query import Grouping
 from muntin.model.time import SECOND
 from muntin.optimizer.evolve.measured import Measured
-from muntin.spark.pipeline.reports import Report, instant_of
+from muntin.spark.engine.listeners import Report
+from muntin.spark.pipeline.reports import instant_of
 
 # How many events, and how many keys among them, a batch had for each grouping.
 Arrived = Mapping[Grouping, tuple[int, int]]

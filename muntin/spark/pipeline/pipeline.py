@@ -16,6 +16,7 @@ from muntin.model.workload import Workload, workload
 from muntin.optimizer.evolve.move_queries import without
 from muntin.optimizer.evolve.outlook import Outlook, outlook
 from muntin.optimizer.evolve.replan import Replanned, Replanner
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.session_kind import is_connect
@@ -26,7 +27,6 @@ from muntin.spark.pipeline.connect import ConnectEngine
 from muntin.spark.pipeline.runner import Runner
 from muntin.spark.pipeline.status import QueryStatus, Status
 from muntin.spark.pipeline.stream_engine import StreamEngine
-from muntin.spark.sinks.sink import Sink
 from muntin.spark.stream.source import Queries
 
 __all__ = ["Pipeline", "QueryStatus", "Status"]
@@ -36,57 +36,56 @@ log = logging.getLogger("muntin")
 
 def engine_of(session: SparkSession) -> StreamEngine:
     """Returns how streams run in a session: by its JVM, or on a server of Spark Connect."""
-    return ConnectEngine() if is_connect(session) else ClassicEngine(session)
+    return ConnectEngine(session) if is_connect(session) else ClassicEngine(session)
 
 
 class Pipeline:
     """A running plan. Made by `start`; as a context manager it is stopped at the end."""
 
-    def __init__(self, runner: Runner, session: SparkSession, sink: Sink) -> None:
+    def __init__(self, runner: Runner) -> None:
         self._runner = runner
-        self._session = session
-        self._sink = sink
-        self._changes = ChangeQueue(lambda: self.queries, self._apply, lock=runner.lock)
+        self._launcher = runner.launcher
+        self._changes = ChangeQueue(lambda: self.queries, self._apply, lock=self._launcher.lock)
         self._replanner: Replanner | None = None
 
     @property
     def plan(self) -> Plan:
         """The plan that runs."""
-        return self._runner.run.running.plan
+        return self._launcher.run.running.plan
 
     @property
     def queries(self) -> tuple[Query | PlainQuery, ...]:
         """The queries that run."""
-        return self._runner.run.running.asked
+        return self._launcher.run.running.asked
 
     @property
     def complete_from(self) -> Mapping[str, int | None]:
         """The begin of each query's first complete window, in microseconds; None if all are."""
-        return self._runner.run.running.first_begins
+        return self._launcher.run.running.first_begins
 
     @property
     def is_active(self) -> bool:
         """Whether it runs, or is about to be restarted."""
-        return not self._runner.is_over
+        return not self._launcher.is_over
 
     @property
     def name(self) -> str:
         """What Spark's web page calls the query."""
-        return str(self._runner.run.query.name)
+        return str(self._launcher.run.query.name)
 
     @property
     def last_progress(self) -> Mapping[str, Any] | None:
         """Spark's report of the last batch; None before the first. `status()` has all batches."""
-        return self._runner.run.query.lastProgress
+        return self._launcher.run.query.lastProgress
 
     @property
     def recent_progress(self) -> Sequence[Mapping[str, Any]]:
         """Spark's reports of the last batches."""
-        return self._runner.run.query.recentProgress
+        return self._launcher.run.query.recentProgress
 
     def exception(self) -> BaseException | None:
         """Returns what ended the stream, if it failed."""
-        return None if self.is_active else self._runner.failure()
+        return None if self.is_active else self._launcher.failure()
 
     def add(self, *queries: Query) -> Mapping[str, int | None]:
         """Answer more queries from now on; one restart for all of them.
@@ -142,8 +141,8 @@ class Pipeline:
         chosen = queries if isinstance(queries, Plan | Workload) else tuple(queries)
         for query in chosen if isinstance(chosen, tuple) else ():
             _check_query(query)
-        if isinstance(chosen, tuple) and self._runner.options.drops_queries:
-            names = self._runner.run.running.still_dropped(chosen)
+        if isinstance(chosen, tuple) and self._launcher.options.drops_queries:
+            names = self._launcher.run.running.still_dropped(chosen)
             chosen = tuple(query for query in chosen if query.name not in names)
         self._changes.make(lambda _: chosen)
 
@@ -154,7 +153,7 @@ class Pipeline:
         another tree of the plan loses and repeats nothing: its old tree answers the windows that
         are open. Returns what was found, and whether the plan has changed.
         """
-        with self._runner.lock:
+        with self._launcher.lock:
             found = self._outlook()
             if found.saves < least:
                 return found
@@ -164,7 +163,7 @@ class Pipeline:
 
     def explain(self) -> str:
         """Returns the plan that runs as text, what was measured, and what `replan` would save."""
-        with self._runner.lock:
+        with self._launcher.lock:
             found = self._outlook()
         return f"{found.now.explain()}\n{found}"
 
@@ -176,9 +175,9 @@ class Pipeline:
 
     def stop(self) -> None:
         """Finish the batch that runs, and stop. `start` on the same checkpoint goes on."""
-        with self._runner.lock:
-            self._runner.close()
-        log.info("stopped %s", self._runner.checkpoint.directory)
+        with self._launcher.lock:
+            self._launcher.close()
+        log.info("stopped %s", self._launcher.checkpoint.directory)
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the stream ends, or fails; returns whether it did within `timeout` seconds."""
@@ -196,7 +195,7 @@ class Pipeline:
     def process_all_available(self) -> None:
         """Wait until all that is there now has been answered: for tests."""
         while True:
-            run = self._runner.run
+            run = self._launcher.run
             try:
                 run.query.processAllAvailable()
                 if run.lost is not None:
@@ -204,10 +203,10 @@ class Pipeline:
                 return
             except Exception as error:
                 # It may be restarted.
-                while run is self._runner.run and not self._runner.is_over:
+                while run is self._launcher.run and not self._launcher.is_over:
                     time.sleep(0.05)
-                if run is self._runner.run:
-                    raise self._runner.failure() or error from None
+                if run is self._launcher.run:
+                    raise self._launcher.failure() or error from None
 
     # The same as PySpark's `StreamingQuery` calls it.
     isActive = is_active
@@ -219,22 +218,24 @@ class Pipeline:
     def answers(self, name: str) -> DataFrame:
         """Returns a query's answers so far, if no sink was given."""
         self.plan.query(name)
-        answers = self._sink.answers(name)
+        answers = self._launcher.sink.answers(name)
         if answers is not None:
             return answers
-        run = self._runner.run
-        return self._session.createDataFrame([], run.projected.of(name, run.answers).schema)
+        run = self._launcher.run
+        return run.answers.sparkSession.createDataFrame(
+            [], run.projected.of(name, run.answers).schema
+        )
 
     def status(self) -> Status:
         """Returns what the pipeline has done since it started."""
-        runner, run = self._runner, self._runner.run
-        runner.figures.note(run.reports)
-        failure = runner.failure()
-        return runner.figures.status(
+        launcher, run = self._launcher, self._launcher.run
+        launcher.figures.note(run.reports)
+        failure = launcher.failure()
+        return launcher.figures.status(
             is_active=run.query.isActive,
             is_waiting=run.is_waiting(),
             complete_from=self.complete_from,
-            refused=runner.refused,
+            refused=self._runner.refused,
             dropped={name: each.error for name, each in run.running.dropped.items()},
             error=None if failure is None else error_line(failure) or str(failure),
         )
@@ -278,13 +279,13 @@ class Pipeline:
             raise
 
     def _outlook(self) -> Outlook:
-        running = self._runner.run.running
-        measured = self._runner.figures.meter.measured()
+        running = self._launcher.run.running
+        measured = self._launcher.figures.meter.measured()
         return outlook(without(running.plan, running.leaving), measured)
 
     def _measured(self, work: Workload) -> Workload:
         """Returns a workload with the figures that were measured, if there are some."""
-        measured = self._runner.figures.meter.measured()
+        measured = self._launcher.figures.meter.measured()
         return work if measured is None else measured.of(work)
 
     def _planned(self, queries: Queries) -> Replanned:
@@ -297,9 +298,9 @@ class Pipeline:
         if work.plain or work.data_windows or self.plan.data_trees:
             # Binding says what is wrong with them, if anything is.
             self._replanner = None
-            return Replanned(plan=plan_for_stream(work, self.plan.strategy))
+            return Replanned(plan=plan_for_stream(optimize(work, self.plan.strategy)))
         if self._replanner is None:
-            running = self._runner.run.running
+            running = self._launcher.run.running
             self._replanner = Replanner(without(running.plan, running.leaving))
         return self._replanner.plan(work)
 

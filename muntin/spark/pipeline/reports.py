@@ -5,7 +5,6 @@ through all its jars: a fifth of a second of CPU for each batch and listener.
 """
 
 import json
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -20,10 +19,8 @@ from pyspark.sql.streaming.listener import (
 from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.model.time import MILLISECOND
-from muntin.spark.engine.listeners import java_listener, last_report, recent_reports
+from muntin.spark.engine.listeners import Report, java_listener, last_report, recent_reports
 from muntin.spark.engine.session_kind import may_use_internals
-
-Report = Mapping[str, Any]
 
 
 class QueryReports:

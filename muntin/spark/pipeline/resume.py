@@ -8,6 +8,7 @@ from dataclasses import replace
 from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
+from muntin.model.query import PlainQuery, Query
 from muntin.optimizer.evolve.move_queries import Transition, moving, staying, without
 from muntin.optimizer.evolve.pin_data_windows import with_code
 from muntin.runtime.stream_plan.change_plan import changed, resumed
@@ -53,7 +54,7 @@ def next_plan(
     that batch is written. If the plan `moves`, queries go to the trees in which it has them; else
     they stay in those in which they run.
     """
-    latest, effective = _stored(checkpoint.latest()), _stored(checkpoint.effective())
+    latest, effective = _latest(checkpoint), checkpoint.effective()
     logs = checkpoint.logs
     found, bound = _transition(
         plan, latest.running, source, given=logs.emitted_watermark(), moves=moves
@@ -67,7 +68,7 @@ def next_plan(
             if not before.has_types_of(latest.running):
                 raise RunError("the data has other types than when it was begun")
             finish(before, resumed(latest.running, before.plan))
-            effective = _stored(checkpoint.effective())
+            effective = checkpoint.effective()
         except Exception as error:
             if is_transient(error):
                 raise RunError(
@@ -92,7 +93,7 @@ def as_stored(
 ) -> tuple[BoundStream, StreamPlan] | None:
     """Returns the stored plan, if it answers the same queries as a plan that may be made otherwise,
     with other figures; else None."""
-    running = _stored(checkpoint.latest()).running
+    running = _latest(checkpoint).running
     asked = {query.name: definition(query) for query in plan.queries}
     if retain != running.retain or asked != {q.name: definition(q) for q in running.asked}:
         return None
@@ -137,13 +138,9 @@ def _changed(
 ) -> StreamPlan:
     before = {query.name: definition(query) for query in running.asked}
     for query in bound.plan.queries:
-        if not bound.is_one_stream and before.get(query.name) != definition(query):
-            raise RunError(
-                f"query {query.name!r} cannot be added to a stream that is, or may be, united of "
-                f"several with a watermark each: nobody knows from when it would be complete; "
-                f"start it with a checkpoint of its own"
-            )
-    return changed(
+        if before.get(query.name) != definition(query):
+            _check_addition(query, running, bound)
+    following = changed(
         running,
         bound.plan,
         bound.needs,
@@ -152,9 +149,28 @@ def _changed(
         moved=found.moved,
         types=bound.types,
     )
+    return replace(following, followed_joins=bound.followed_joins(running.followed_joins))
 
 
-def _stored(stored: StoredPlan | None) -> StoredPlan:
+def _check_addition(query: Query | PlainQuery, running: StreamPlan, bound: BoundStream) -> None:
+    """Refuse a new query if the watermark does not tell from when it would be complete."""
+    if not bound.is_one_stream:
+        raise RunError(
+            f"query {query.name!r} cannot be added to a stream that is, or may be, united of "
+            f"several with a watermark each: nobody knows from when it would be complete; "
+            f"start it with a checkpoint of its own"
+        )
+    for join in running.followed_joins:
+        if not isinstance(query, Query) or query.source.tables != (join,):
+            raise RunError(
+                f"query {query.name!r} cannot be added: the watermark of this checkpoint has "
+                f"followed only the rows of {join!r}, because of late=, so nobody knows from when "
+                f"the query would be complete; start it with a checkpoint of its own"
+            )
+
+
+def _latest(checkpoint: Checkpoint) -> StoredPlan:
+    stored = checkpoint.latest()
     assert stored is not None
     return stored
 
@@ -165,6 +181,7 @@ def _same(bound: BoundStream, stored: StoredPlan, retain: int) -> bool:
         retain == stored.running.retain
         and state_of_plan(bound.plan) == state_of_plan(stored.running.plan)
         and bound.has_types_of(stored.running)
+        and bound.followed_joins(stored.running.followed_joins) == stored.running.followed_joins
     )
 
 

@@ -5,20 +5,17 @@ import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from muntin.spark.pipeline.meter import Arrived, Meter
-from muntin.spark.pipeline.reports import QueryReports, Report
+from muntin.spark.engine.listeners import Report
+from muntin.spark.pipeline.meter import Meter
+from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.stream.state_report import LevelStatus, StateReport
+from muntin.spark.stream.stream_answers import StreamAnswers
 
 log = logging.getLogger("muntin")
 
 # How many batches back a report may come a second time.
 _REMEMBERED = 1000
-# How many rows, and the latest begin of a window among them.
-Counts = Mapping[str, tuple[int, int | None]]
-# How many events came too late, for each query and, under None, for any.
-Late = Mapping[str | None, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,22 +68,6 @@ class Status:
     combines: int = 0
 
 
-class ReadsReports(Protocol):
-    """Finds the figures of a batch in Spark's report of it."""
-
-    def counts_in(self, report: Report) -> Counts:
-        """Returns the answers of each query."""
-
-    def late_in(self, report: Report) -> Late:
-        """Returns the events that came too late."""
-
-    def arrived_in(self, report: Report) -> Arrived:
-        """Returns the events and keys of each grouping."""
-
-    def state_in(self, report: Report) -> StateReport:
-        """Returns what is kept."""
-
-
 class Figures:
     """Sums over Spark's reports of batches, which it forgets after a hundred, and over answers."""
 
@@ -101,11 +82,14 @@ class Figures:
         # The answers of all batches, and how those of one are found in its report.
         self._answers: dict[str, tuple[int, int | None]] = {}
         self._late: Counter[str | None] = Counter()
-        self._reader: ReadsReports | None = None
+        self._reader: StreamAnswers | None = None
         self.meter = Meter()
 
-    def restart(self, reader: ReadsReports) -> None:
-        """Start effective a new Spark query, which may report a batch that was cut off again."""
+    def restart(self, reader: StreamAnswers) -> None:
+        """Start to count a new Spark query, which may report a batch that was cut off again.
+
+        `reader` finds the figures of its plan in its reports.
+        """
         with self._lock:
             self._seen, self._looked = set(), None
             self._reader = reader
@@ -188,7 +172,7 @@ class Figures:
                 combines=state.combined,
             )
 
-    def _read(self, report: Report, reader: ReadsReports) -> None:
+    def _read(self, report: Report, reader: StreamAnswers) -> None:
         """Take in what a plan's own operator has counted in a batch."""
         self._late.update(reader.late_in(report))
         self.meter.take(report, reader.arrived_in(report))

@@ -1,7 +1,6 @@
 """Where the rows of a stream go that no open window takes: a folder, or a function."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,9 +16,10 @@ from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.slicer.packing import ROWS
 from muntin.spark.engine.schemas import arrow_schema
 from muntin.spark.engine.session_kind import is_connect
-from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack
+from muntin.spark.output.stacking import INDEX, Part
+from muntin.spark.sinks.batch_answers import BatchAnswers
 from muntin.spark.sinks.folder_sink import Files, FolderSink
-from muntin.spark.sinks.sink import Answer, Answers, SinkContext, naming_batch
+from muntin.spark.sinks.sink import SinkContext, naming_batch
 
 # The columns that are put beside those of the rows: the batch that they came in, and the watermark
 # up to which answers had been given out.
@@ -91,49 +91,24 @@ class LateRowsSink:
         if packed.isEmpty():
             return
         watermark = _EPOCH + timedelta(microseconds=given)
-        frame = packed.mapInArrow(partial(_unpacked, schema=_arrow(rows)), rows).select(
+        frame = packed.mapInArrow(partial(_unpacked, schema=arrow_schema(rows)), rows).select(
             "*",
             lit(batch).cast(LongType()).alias(BATCH),
             lit(watermark).cast(TimestampType()).alias(WATERMARK),
         )
         if self._function is None:
-            self._folder.write(batch, _Rows(self._name, frame))
+            part = Part(names={0: self._name}, struct=None, schema=frame.schema)
+            numbered = frame.select("*", lit(0).alias(INDEX))
+            self._folder.write(batch, BatchAnswers(numbered, [part]))
         else:
             with naming_batch(batch, "late rows"):
                 self._function(frame, batch, watermark)
-
-
-class _Rows(Answers):
-    """Late rows as a folder takes answers: those of one query."""
-
-    def __init__(self, name: str, frame: DataFrame) -> None:
-        self._name, self._frame = name, frame
-
-    @contextmanager
-    def each(self) -> Iterator[list[Answer]]:
-        yield [Answer(name=self._name, rows=self._frame.count(), frame=self._frame)]
-
-    @contextmanager
-    def stacks(self) -> Iterator[list[Stack]]:
-        yield [Stack(names={0: self._name}, frame=self._numbered)]
-
-    def whole(self) -> CombinedAnswers:
-        part = Part(names={0: self._name}, struct=None, schema=self._frame.schema)
-        return CombinedAnswers(frame=self._numbered, parts=[part])
-
-    @property
-    def _numbered(self) -> DataFrame:
-        return self._frame.select("*", lit(0).alias(INDEX))
 
 
 def _written(rows: StructType) -> StructType:
     return StructType(
         [*rows.fields, StructField(BATCH, LongType()), StructField(WATERMARK, TimestampType())]
     )
-
-
-def _arrow(rows: StructType) -> pa.Schema:
-    return arrow_schema(rows)
 
 
 def _unpacked(batches: Iterable[pa.RecordBatch], *, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""Opens what a user gives as `sink=`."""
+"""Opens what a user gives as `sink=`: a folder, a definition, a function or a sink."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +9,10 @@ from muntin.errors import RunError
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.sinks.connect_folder_sink import CheckpointSink
 from muntin.spark.sinks.folder_sink import Files
-from muntin.spark.sinks.function_sink import FunctionSink
 from muntin.spark.sinks.memory_sink import MemorySink
-from muntin.spark.sinks.sink import Sink, SinkContext, SinkDefinition
+from muntin.spark.sinks.sink import Answers, Sink, SinkContext, SinkDefinition, naming_batch
 
-# A folder with a subfolder per query, a definition such as `Files` or `Tables`, a function
+# A folder with a subfolder per query, a definition such as `Files`, a function
 # `f(name, frame, batch)`, a `Sink` of the user's own, or none: answers are kept.
 SinkLike = str | Path | SinkDefinition | Callable[[str, DataFrame, int], None] | Sink | None
 
@@ -31,6 +30,20 @@ def open_sink(sink: SinkLike, context: SinkContext) -> Sink:
     if callable(sink) and not isinstance(sink, type):
         return FunctionSink(sink)
     raise RunError(
-        f"a sink is a folder, mt.Files, mt.Tables, a function f(name, frame, batch), an instance "
-        f"of a class that extends mt.Sink, or none, not {sink!r}"
+        f"a sink is a folder, one of muntin's such as mt.Files(folder), a function f(name, frame, "
+        f"batch), an instance of a class that extends mt.Sink, or none, not {sink!r}"
     )
+
+
+class FunctionSink(Sink):
+    """Calls `f(name, frame, batch)`; after a failure, the last batch comes again as it was."""
+
+    def __init__(self, function: Callable[[str, DataFrame, int], None]) -> None:
+        self._function = function
+
+    def write(self, batch: int, answers: Answers) -> None:
+        """Call the function for every query that has answers."""
+        with answers.each() as of_queries:
+            for answer in of_queries:
+                with naming_batch(batch, answer.name):
+                    self._function(answer.name, answer.frame, batch)

@@ -1,7 +1,7 @@
 """Trees of a stream that are bound to its types: what they need of events, and how they run."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from muntin.runtime.stream_plan.stored_data_tree import StoredDataTree
 from muntin.runtime.stream_plan.stored_periodic_tree import StoredPeriodicTree
 from muntin.runtime.stream_plan.stored_tree import Needs, StoredTree
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
+from muntin.runtime.stream_plan.value_types import ValueTypes, read_by
 from muntin.spark.binding.bound_tree import (
     BoundDataTree,
     BoundPeriodicTree,
@@ -36,6 +37,7 @@ from muntin.spark.binding.relations import Relations
 from muntin.spark.binding.runtime_types import is_carried, is_compiled, is_order_known
 from muntin.spark.binding.slicer_columns import layout_of_records, record_columns
 from muntin.spark.stream.key_codes import key_code
+from muntin.sql_text import SqlText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,6 +222,45 @@ def _arrow(kind: DataType) -> pa.DataType:
     if not isinstance(kind, AtomicType):
         return pa.string()
     return pa.timestamp("us", "UTC") if isinstance(kind, TimestampType) else to_arrow_type(kind)
+
+
+def value_types(
+    queries: Sequence[Query],
+    trees: Sequence[BoundStreamTree],
+    relations: Relations,
+) -> ValueTypes:
+    """Returns the types of times, keys, arguments and the columns of records, by their Spark SQL.
+
+    Arguments take one analysis of Spark's for each relation; the other types are known. Where text
+    means something else in a join, the type is that of the stream: so a join that is added makes no
+    other query of one over the stream.
+    """
+    found: dict[SqlText, dict[str, str]] = {}
+    for tree in trees:
+        types = found.setdefault(tree.bound.tree.grouping.relation, {})
+        for name, sql in tree.columns.items():
+            types[sql] = tree.types[name].simpleString()
+    for tree in trees:
+        grouping = tree.bound.tree.grouping
+        types = found.setdefault(grouping.relation, {})
+        types[grouping.time] = tree.bound.time_type.simpleString()
+        for key, column in zip(grouping.keys, tree.bound.keys, strict=True):
+            types[key] = column.dataType.simpleString()
+    others: dict[SqlText, dict[str, None]] = {}
+    for query in queries:
+        more = sorted(read_by(query) - found.get(query.source, {}).keys())
+        others.setdefault(query.source, {}).update(dict.fromkeys(more))
+    for relation, read in others.items():
+        if read:
+            items = ", ".join(f"({sql})" for sql in read)
+            schema = relations.sql(relation.inside(f"SELECT {items} FROM ", "")).schema
+            types = found.setdefault(relation, {})
+            for sql, column in zip(read, schema.fields, strict=True):
+                types[sql] = column.dataType.simpleString()
+    merged: dict[str, str] = {}
+    for relation in sorted(found, key=lambda each: (len(each.tables), str(each)), reverse=True):
+        merged |= found[relation]
+    return merged
 
 
 def check_classes(plan: Plan) -> None:

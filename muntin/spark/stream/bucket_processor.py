@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from muntin.runtime.state.find_state import TreeDefinition
     from muntin.runtime.state.stream_tree import StreamTree
 
-# The columns of answers with the number of their tree, and, in rows that are no answers, with a
-# figure for a tree and node: one of `state.figures` or, beside the latest begin, how many answers
-# there are.
-TREE, FIGURE = "tree", "figure"
-
 
 class BucketProcessor(StatefulProcessor):
     """The operator as Spark knows it; its state is Arrow and JSON in the state store."""
@@ -66,13 +61,13 @@ class BucketProcessor(StatefulProcessor):
         """Called at the end of a task; there is nothing to give back."""
 
     def _step(self, rows: "Iterable[pd.DataFrame]", watermark: int) -> "Iterator[pd.DataFrame]":
-        from muntin.runtime.slicer.packing import ROWS, TARGET
+        from muntin.runtime.slicer.packing import ROWS, TREE
         from muntin.spark.stream.bucket_step import BucketStep
 
         receive_kernels()
         packed: dict[int, list[bytes]] = {}
         for frame in rows:
-            for tree, data in zip(frame[TARGET], frame[ROWS], strict=True):
+            for tree, data in zip(frame[TREE], frame[ROWS], strict=True):
                 # A row without data only has the bucket called.
                 if data:
                     packed.setdefault(tree, []).append(data)

@@ -14,12 +14,18 @@ from muntin.runtime.periodic.tree import BEGIN, NODE, gather
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE
 from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
-from muntin.runtime.state.figures import ALL, count_arrived, count_late, state_figures
+from muntin.runtime.state.figures import (
+    ALL,
+    FIGURE,
+    TREE,
+    count_arrived,
+    count_late,
+    state_figures,
+)
 from muntin.runtime.state.find_state import TreeDefinition, find_state
 from muntin.runtime.state.segments import Store
 from muntin.runtime.state.stream_tree import EVENTS, START, StreamTree
 from muntin.runtime.storage.layout import cast_answer_rows
-from muntin.spark.stream.bucket_processor import FIGURE, TREE
 
 _LONG_AGO = -(1 << 63)
 

@@ -47,7 +47,7 @@ class Events(ABC):
 
 
 class EventColumns(Events):
-    """The projection that all targets over one relation read: each expression once."""
+    """The projection that all trees over one relation read: each expression once."""
 
     # What the names of its columns begin with.
     prefix = ""

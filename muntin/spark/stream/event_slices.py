@@ -20,9 +20,9 @@ from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.trees import Tree
 from muntin.optimizer.slicing.edges import common_slicing
 from muntin.runtime.slicer.late_rows import LateRows, OpenWindowFilter
-from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
+from muntin.runtime.slicer.packing import BUCKET, ROWS, TREE
 from muntin.runtime.slicer.slicer import Slicer
-from muntin.runtime.slicer.target import Target
+from muntin.runtime.slicer.slicer_tree import SlicerTree
 from muntin.runtime.state.figures import ALL
 from muntin.runtime.state.stream_tree import EVENTS, START, StreamTree
 from muntin.runtime.storage.layout import Layout
@@ -54,14 +54,14 @@ def packed_slices(
     that its records carry. With `late`, the columns of whole rows, those that no open window takes
     are packed, too.
     """
-    targets = []
+    slicer_trees = []
     for tree in trees:
         number = tree.number
         if tree.slices is None:
-            targets.append(_as_they_are(number, carried[number], bound[number], events))
+            slicer_trees.append(_as_they_are(number, carried[number], bound[number], events))
         else:
-            targets.append(_partials(number, *tree.slices, bound[number], events))
-    targets.append(_every_event([target.slicing for target in targets], events))
+            slicer_trees.append(_partials(number, *tree.slices, bound[number], events))
+    slicer_trees.append(_every_event([tree.slicing for tree in slicer_trees], events))
     filters = None
     if late is not None:
         assert isinstance(events, EventColumns)
@@ -71,20 +71,20 @@ def packed_slices(
     # A function takes the interpreter that is set when it is put into a plan.
     prepare_workers(frame.sparkSession)
     return frame.mapInArrow(
-        Task(_slice, targets=tuple(targets), buckets=buckets, filters=filters), PACKED
+        Task(_slice, slicer_trees=tuple(slicer_trees), buckets=buckets, filters=filters), PACKED
     )
 
 
 def _partials(
     number: int, layout: Layout, slicing: Slicing, bound: BoundTree, events: Events
-) -> Target:
+) -> SlicerTree:
     """Returns what the slicer makes for a tree that reads partials."""
     grouping = bound.tree.grouping
     own = events.of(grouping)
     values = {
         entry.component: own.arguments.of(entry, own.guard(grouping)) for entry in layout.storages
     }
-    return Target(
+    return SlicerTree(
         number=number,
         layout=Layout(
             key_columns=_keys(bound, own), start=START, storages=(*layout.storages, _EVENTS)
@@ -97,11 +97,11 @@ def _partials(
 
 def _as_they_are(
     number: int, carried: Iterable[tuple[str, DataType]], bound: BoundTree, events: Events
-) -> Target:
+) -> SlicerTree:
     """Returns what the slicer makes for a tree whose records are events."""
     grouping = bound.tree.grouping
     own = events.of(grouping)
-    return Target(
+    return SlicerTree(
         number=number,
         layout=Layout(key_columns=_keys(bound, own), start=START, storages=()),
         # A watermark is in whole milliseconds, so it tells events apart by these.
@@ -113,9 +113,9 @@ def _as_they_are(
     )
 
 
-def _every_event(slicings: Sequence[Slicing], events: Events) -> Target:
+def _every_event(slicings: Sequence[Slicing], events: Events) -> SlicerTree:
     """Returns what the slicer makes to count the events that are late."""
-    return Target(
+    return SlicerTree(
         number=ALL,
         layout=Layout(key_columns=(), start=START, storages=(_EVENTS,)),
         slicing=common_slicing(slicings),
@@ -143,7 +143,7 @@ def _keys(bound: BoundTree, events: EventColumns) -> tuple[str, ...]:
 def _slice(
     batches: Iterable[pa.RecordBatch],
     *,
-    targets: tuple[Target, ...],
+    slicer_trees: tuple[SlicerTree, ...],
     buckets: tuple[int, ...],
     filters: tuple[OpenWindowFilter, ...] | None,
 ) -> Iterator[pa.RecordBatch]:
@@ -151,7 +151,7 @@ def _slice(
     yield pa.RecordBatch.from_pydict(
         {
             BUCKET: pa.array(buckets, pa.int32()),
-            TARGET: pa.array(np.full(len(buckets), ALL), pa.int32()),
+            TREE: pa.array(np.full(len(buckets), ALL), pa.int32()),
             ROWS: pa.array([b""] * len(buckets), pa.binary()),
         }
     )
@@ -160,7 +160,7 @@ def _slice(
     if filters is not None:
         late = LateRows(filters, time=TIME, column=ROW, buckets=buckets, given=_emitted_watermark())
         batches = late.without(iter(batches))
-    for rows in Slicer(targets, time=TIME, buckets=len(buckets)).run(batches):
+    for rows in Slicer(slicer_trees, time=TIME, buckets=len(buckets)).run(batches):
         place = rows.schema.get_field_index(BUCKET)
         yield rows.set_column(place, BUCKET, labels.take(rows.column(BUCKET)))
     if late is not None:

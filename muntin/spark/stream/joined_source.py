@@ -35,8 +35,8 @@ def source_of(given: StreamInput, *, late: bool = False) -> Source:
     if given.tables is None:
         return Source(given.data, given.watermark)
     if late and len(given.tables) == 1:
-        (data,) = given.tables.values()
-        return Source(data, given.watermark)
+        ((table, data),) = given.tables.items()
+        return Source(data, given.watermark, followed_join=table)
     return JoinedSource(given.data, given.tables, given.watermark)
 
 

@@ -7,21 +7,29 @@ pandas frames over Arrow columns, which Spark takes as they are.
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
+from muntin.errors import RunError
 from muntin.model.trees import DataTree
 from muntin.runtime.data_windows.tree import END as WINDOW_END
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.slicer.packing import BUCKET, ROWS
+from muntin.runtime.state.figures import FIGURE, TREE
 from muntin.runtime.state.find_state import TreeDefinition
 from muntin.runtime.state.stream_tree import StreamTree
 from muntin.runtime.storage.layout import all_slots
 from muntin.runtime.stream_plan.stored_tree import kind_of
 from muntin.spark.engine.schemas import arrow_schema, slot_fields
 from muntin.spark.engine.session_kind import check_streams
-from muntin.spark.stream.bucket_processor import FIGURE, TREE, BucketProcessor
+from muntin.spark.stream.bucket_processor import BucketProcessor
 from muntin.spark.stream.key_codes import KEY_TYPES
+
+# A bucket costs some milliseconds a batch, whatever is in it.
+_MOST_BUCKETS = 32
+_BUCKET_LIMIT = 1 << 16
+# How many numbers are tried for each label that is wanted: some partitions are hit late.
+_TRIES_PER_LABEL = 20
 
 
 def answer_slices(
@@ -64,3 +72,29 @@ def _schema(trees: Sequence[StreamTree]) -> StructType:
             StructField(FIGURE, LongType()),
         ]
     )
+
+
+def bucket_labels(session: SparkSession, buckets: int | None) -> tuple[int, ...]:
+    """Returns the labels of this many buckets; for None, of one for each partition of the state, up
+    to a limit.
+
+    Each bucket is a key of Spark's state, and a hash of its label decides its partition.
+    """
+    if buckets is None:
+        return _labels_apart(session)
+    if not isinstance(buckets, int) or not 0 < buckets <= _BUCKET_LIMIT:
+        raise RunError(f"buckets is a number from 1 to {_BUCKET_LIMIT}, not {buckets!r}")
+    return tuple(range(buckets))
+
+
+def _labels_apart(session: SparkSession) -> tuple[int, ...]:
+    """Returns labels that Spark puts into different partitions."""
+    partitions = int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+    wanted = min(_MOST_BUCKETS, partitions)
+    every = f"sequence(0, {_TRIES_PER_LABEL * wanted - 1})"
+    hashed = session.sql(f"SELECT transform({every}, x -> pmod(hash(x), {partitions})) AS places")
+    homes: dict[int, int] = {}
+    for label, place in enumerate(hashed.collect()[0].places):
+        homes.setdefault(place, label)
+    # A partition that no label has hit goes without.
+    return tuple(homes.values())[:wanted]

@@ -25,6 +25,7 @@ from muntin.spark.binding.bind import bind
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.grouping_sql import micros
 from muntin.spark.binding.relations import Relations, is_ansi, is_case_sensitive
+from muntin.spark.engine.settings import SettingsOfAnalysis
 from muntin.spark.engine.stream_paths import Watermarks, watermarks_of
 from muntin.spark.error_text import first_line
 from muntin.spark.frames.stream_frames import WATERMARK
@@ -32,14 +33,13 @@ from muntin.spark.stream.bound_stream_tree import (
     BoundStreamTree,
     bind_stream_tree,
     check_classes,
+    value_types,
 )
-from muntin.spark.stream.buckets import bucket_labels
 from muntin.spark.stream.event_columns import EventColumns, Events
 from muntin.spark.stream.event_slices import packed_slices
 from muntin.spark.stream.joined_events import JoinedEvents, JoinedStream
-from muntin.spark.stream.operator import answer_slices
+from muntin.spark.stream.operator import answer_slices, bucket_labels
 from muntin.spark.stream.stream_answers import StreamAnswers
-from muntin.spark.stream.value_types import value_types
 from muntin.sql_text import name_parts, quoted
 
 Queries = Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
@@ -62,8 +62,14 @@ _WATCHED = "muntin_event_time"
 class Source:
     """A streaming DataFrame and how late its rows may be."""
 
-    def __init__(self, data: DataFrame, watermark: Duration | None) -> None:
-        """`watermark` is how late rows may be, if that was said; the data may say so, too."""
+    def __init__(
+        self, data: DataFrame, watermark: Duration | None, *, followed_join: str | None = None
+    ) -> None:
+        """`watermark` is how late rows may be, if that was said; the data may say so, too.
+
+        `followed_join` is what queries call the data if it is a join of the stream; the watermark
+        then follows the rows of the join, unless it is set below.
+        """
         if not isinstance(data, DataFrame):
             raise no_frame("data", data)
         if not data.isStreaming:
@@ -73,8 +79,11 @@ class Source:
             )
         self.data = data
         self.session = data.sparkSession
+        # Those of the start: as a query of Spark's, a stream keeps them while it runs.
+        self.settings = SettingsOfAnalysis(self.session)
         self._watermarks = watermarks_of(data)
         self.delay = _delay(self._watermarks, watermark)
+        self._followed_join = None if self._watermarks.calls else followed_join
         # What to tell the user of it, if nobody has said how late rows may be.
         self.warning: str | None = None
         if watermark is None and not self._watermarks.calls:
@@ -101,7 +110,8 @@ class Source:
         asked = [(q.window, dict(q.aggregates)) for q in plan.queries if isinstance(q, Query)]
         known = {**plan_to_json(plan), "asked": asked}
         if self._last is None or self._last[0] != known:
-            self._last = (known, self._bound(plan))
+            with self.settings.restore():
+                self._last = (known, self._bound(plan))
         return self._last[1]
 
     def first_start(self, bound: "BoundStream", *, buckets: int | None, retain: int) -> StreamPlan:
@@ -114,6 +124,7 @@ class Source:
             retain=retain,
             ansi=is_ansi(self.session),
             types=bound.types,
+            followed_joins=bound.followed_joins(),
         )
 
     def _read(self, plan: Plan) -> tuple[Relations, str, JoinedStream | None]:
@@ -140,6 +151,7 @@ class Source:
             joined=joined,
             types=value_types(queries, trees, relations),
             is_one_stream=self._watermarks.bound_what_was_read,
+            followed_join=self._followed_join,
         )
 
     def _watched(self, grouping: Grouping) -> tuple[DataFrame, str]:
@@ -231,6 +243,8 @@ class BoundStream:
     types: ValueTypes
     # Whether the watermark tells up to when events were read.
     is_one_stream: bool
+    # The join whose rows alone the watermark follows, if it is above a join.
+    followed_join: str | None
 
     @property
     def needs(self) -> list[Needs]:
@@ -240,6 +254,11 @@ class BoundStream:
     def has_types_of(self, running: StreamPlan) -> bool:
         """Whether what the plan reads has the types that a running plan of it was made for."""
         return not retyped(running.types, self.types) and stores_alike(running, self.needs)
+
+    def followed_joins(self, before: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Returns the joins whose rows alone the watermark follows, with those of earlier runs."""
+        now = () if self.followed_join is None else (self.followed_join,)
+        return tuple(dict.fromkeys((*before, *now)))
 
     def rows(self) -> StructType:
         """Returns the columns of the rows that the queries read."""

@@ -8,10 +8,9 @@ from pyspark.sql import Column
 from pyspark.sql.functions import collect_list, expr
 
 from muntin.runtime.periodic.tree import BEGIN, NODE
-from muntin.runtime.state.figures import COMBINED, bytes_at, rows_at
+from muntin.runtime.state.figures import COMBINED, FIGURE, TREE, bytes_at, rows_at
 from muntin.runtime.stream_plan.stored_tree import StoredTree
-from muntin.spark.pipeline.reports import Report
-from muntin.spark.stream.bucket_processor import FIGURE, TREE
+from muntin.spark.engine.listeners import Report
 
 # What Spark's reports call the figures.
 OBSERVED_FIGURES, _TOLD = "muntin_figures", "told"

@@ -15,11 +15,12 @@ from muntin.model.windows.window import Window
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE
 from muntin.runtime.slicer.packing import ROWS
-from muntin.runtime.state.figures import ALL, ARRIVED, KEYS
+from muntin.runtime.state.figures import ALL, ARRIVED, FIGURE, KEYS, TREE
 from muntin.runtime.state.stream_tree import StreamTree
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
+from muntin.spark.engine.listeners import Report
 from muntin.spark.output.long_form import QUERY, check_names, long_form
 from muntin.spark.output.numbered_rows import (
     NUMBER,
@@ -31,8 +32,6 @@ from muntin.spark.output.numbered_rows import (
     rows_of_whole_queries,
 )
 from muntin.spark.output.project import Bounds, Output, Projection, from_slots, projection
-from muntin.spark.pipeline.reports import Report
-from muntin.spark.stream.bucket_processor import FIGURE, TREE
 from muntin.spark.stream.key_codes import KEY_TYPES, key_code
 from muntin.spark.stream.state_report import (
     OBSERVED_FIGURES,

@@ -7,8 +7,8 @@ import pytest
 import muntin as mt
 from muntin.model.workload import workload
 from muntin.optimizer.costs import cost
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.slicing.edges import slicing
-from muntin.optimizer.strategies import optimize
 
 WINDOWS = (mt.tumbling("1 minute"), mt.hopping("1 hour", every="1 minute"))
 USERS = mt.count_distinct("user")

@@ -13,8 +13,8 @@ from muntin.optimizer.evolve.measured import Measured
 from muntin.optimizer.evolve.move_queries import moving, staying, without
 from muntin.optimizer.evolve.outlook import outlook
 from muntin.optimizer.evolve.replan import Replanner
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.optimizer.strategies import optimize
 from muntin.optimizer.weave_share.incremental import ReweavingPlan
 
 

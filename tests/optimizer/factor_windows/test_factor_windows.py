@@ -18,7 +18,7 @@ from muntin.optimizer.factor_windows.coverage import (
     min_cost_forest,
     recurrence,
 )
-from muntin.optimizer.strategies import optimize
+from muntin.optimizer.optimize import optimize
 from tests.support import window_sets as my
 
 

@@ -13,7 +13,8 @@ from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.groupings.choose_passes import cheapest_passes
 from muntin.optimizer.groupings.pass_costs import Members
-from muntin.optimizer.strategies import STRATEGIES, optimize
+from muntin.optimizer.optimize import optimize
+from muntin.optimizer.strategies import STRATEGIES
 from tests.support import window_sets as my
 from tests.support.examples import examples
 

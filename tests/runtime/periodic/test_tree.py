@@ -18,7 +18,7 @@ from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
-from muntin.optimizer.strategies import optimize
+from muntin.optimizer.optimize import optimize
 from muntin.runtime.periodic import node as node_module
 from muntin.runtime.periodic import tree as tree_module
 from muntin.runtime.periodic.tree import TreeRuntime

@@ -10,10 +10,10 @@ import pytest
 from muntin.model.query import Query
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
-from muntin.optimizer.strategies import optimize
+from muntin.optimizer.optimize import optimize
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
 from muntin.runtime.slicer.packing import PART, unpack
-from muntin.runtime.slicer.target import Target
+from muntin.runtime.slicer.slicer_tree import SlicerTree
 from tests.support.periodic_trees import AGGREGATES, check, layout_of, naive
 from tests.support.slicing import columns_of, sliced
 
@@ -40,7 +40,7 @@ def events_of(count):
 
 def packed_of(tree, layout, rows, *, rows_at_once, **parts):
     """The slices of events, in chunks of so many rows, by bucket."""
-    target = Target(
+    slicer_tree = SlicerTree(
         number=0,
         layout=layout,
         slicing=tree.slicing,
@@ -55,7 +55,7 @@ def packed_of(tree, layout, rows, *, rows_at_once, **parts):
             "i": pa.array([row[3] for row in rows], pa.int64()),
         }
     )
-    return sliced([target], table.to_batches(max_chunksize=11), rows_at_once=rows_at_once)[0]
+    return sliced([slicer_tree], table.to_batches(max_chunksize=11), rows_at_once=rows_at_once)[0]
 
 
 @pytest.mark.parametrize("strategy", ["shared", "unshared", "factor"])

@@ -11,7 +11,7 @@ from tests.support.keys import KEYS
 from tests.support.slicing import (
     COMPONENTS,
     assert_same_slices,
-    events_target,
+    events_tree,
     hashable,
     naive_slices,
     read_slices,
@@ -43,16 +43,16 @@ def test_keys_of_every_type(name, data):
     first = data.draw(st.integers(0, 3))
     batch = batch_of(rows, kind).slice(first)
     asked = [
-        events_target(keys, slicing((5, 0)), COMPONENTS[:1], number=number)
+        events_tree(keys, slicing((5, 0)), COMPONENTS[:1], number=number)
         for number, keys in enumerate([("k",), ("k", "n"), ("n", "k")])
     ]
     packed = sliced(asked, [batch], rows_at_once=data.draw(st.integers(1, 13)))
     events = [{"t": t, "k": k, "n": n} for t, k, n in rows[first:]]
-    for target in asked:
-        found = read_slices(target, packed[target.number])
-        assert_same_slices(found, naive_slices(target, events))
-        for streams in packed[target.number].values():
-            table = unpack(streams, target.layout)
+    for tree in asked:
+        found = read_slices(tree, packed[tree.number])
+        assert_same_slices(found, naive_slices(tree, events))
+        for streams in packed[tree.number].values():
+            table = unpack(streams, tree.layout)
             assert table.schema.field("k").type == kind
             table.validate(full=True)
 
@@ -65,19 +65,19 @@ def test_a_key_is_in_one_bucket_in_every_batch(name, data):
     buckets: dict = {}
     for rows in data.draw(st.lists(rows_of(values), min_size=2, max_size=3)):
         for keys in (("k",), ("k", "n")):
-            target = events_target(keys, slicing((5, 0)), COMPONENTS[:1])
-            for bucket, streams in sliced([target], [batch_of(rows, kind)], buckets=97)[0].items():
-                for row in unpack(streams, target.layout).to_pylist():
+            tree = events_tree(keys, slicing((5, 0)), COMPONENTS[:1])
+            for bucket, streams in sliced([tree], [batch_of(rows, kind)], buckets=97)[0].items():
+                for row in unpack(streams, tree.layout).to_pylist():
                     key = (keys, *(hashable(row[key]) for key in keys))
                     assert buckets.setdefault(key, bucket) == bucket
 
 
 def test_keys_are_spread_over_buckets():
-    target = events_target(("k",), slicing((5, 0)), COMPONENTS[:1])
+    tree = events_tree(("k",), slicing((5, 0)), COMPONENTS[:1])
     batch = batch_of([(0, f"device-{n}", 0) for n in range(4000)], pa.string())
     sizes = [
-        unpack(streams, target.layout).num_rows
-        for streams in sliced([target], [batch], buckets=8)[0].values()
+        unpack(streams, tree.layout).num_rows
+        for streams in sliced([tree], [batch], buckets=8)[0].values()
     ]
     assert len(sizes) == 8
     assert max(sizes) < 600

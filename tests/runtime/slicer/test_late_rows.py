@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from muntin.model.windows.window import Window
 from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE, LateRows, OpenWindowFilter
-from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
+from muntin.runtime.slicer.packing import BUCKET, ROWS, TREE
 from tests.support.examples import examples
 
 rows = st.tuples(
@@ -65,7 +65,7 @@ def test_rows_are_set_aside_once_no_window_takes_them(events, taking, watermark)
     found = []
     for packed in late.packed:
         (one,) = packed.to_pylist()
-        assert one[TARGET] == WHOLLY_LATE
+        assert one[TREE] == WHOLLY_LATE
         assert one[BUCKET] in (5, 9)
         found += [(row["t"], row["x"]) for row in from_bytes(one[ROWS]).to_pylist()]
     expected = [(row[0], row[2]) for row in events if is_late(row, taking, watermark)]

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.runtime.arrow_bytes import from_bytes
-from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET, by_bucket, pack
+from muntin.runtime.slicer.packing import BUCKET, ROWS, TREE, by_bucket, pack
 
 
 def test_many_partials_of_a_bucket_are_several_rows():
@@ -15,7 +15,7 @@ def test_many_partials_of_a_bucket_are_several_rows():
     buckets = np.arange(count, dtype=np.int64) % 3
     order, spans = by_bucket(buckets)
     rows = pack(partials.take(pa.array(order)), spans, 7)
-    assert rows.column(TARGET).to_pylist() == [7] * rows.num_rows
+    assert rows.column(TREE).to_pylist() == [7] * rows.num_rows
     assert max(map(len, rows.column(ROWS).to_pylist())) < 2 * (1 << 16)
     assert 3 < rows.num_rows < 40
     found = {0: [], 1: [], 2: []}

@@ -10,12 +10,12 @@ from muntin.errors import PlanError
 from muntin.runtime.slicer import finest
 from muntin.runtime.slicer.finest import FinestSlices
 from muntin.runtime.slicer.packing import unpack
-from muntin.runtime.slicer.target import Target
+from muntin.runtime.slicer.slicer_tree import SlicerTree
 from tests.support.examples import examples
 from tests.support.slicing import (
     COMPONENTS,
     assert_same_slices,
-    events_target,
+    events_tree,
     layout_of,
     naive_slices,
     read_slices,
@@ -62,7 +62,7 @@ SLICINGS = (
     slicing((7, 0), (7, 2)),
     slicing((6, 1), (10, 3), (15, 0)),
 )
-targets = st.builds(
+trees = st.builds(
     lambda keys, where, masks, part, ansi, components: dict(
         keys=keys, where=where, masks=masks, ansi=ansi, components=components, **part
     ),
@@ -75,8 +75,8 @@ targets = st.builds(
 )
 
 
-# Targets are folded from finest slices, however few they are.
-ALWAYS_FOLDED = {"targets_to_fold": 1, "events_to_fold": 0}
+# Trees are folded from finest slices, however few they are.
+ALWAYS_FOLDED = {"trees_to_fold": 1, "events_to_fold": 0}
 
 
 def batches_of(rows, sizes=()):
@@ -99,52 +99,52 @@ def with_bits(partials, *, above_zero, bits):
 @settings(max_examples=examples(56), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     rows=events,
-    made=st.lists(targets, min_size=1, max_size=5),
+    made=st.lists(trees, min_size=1, max_size=5),
     sizes=st.lists(st.integers(0, 9), max_size=4),
     rows_at_once=st.integers(1, 50),
     buckets=st.integers(1, 5),
     folded=st.sampled_from([{}, ALWAYS_FOLDED, ALWAYS_FOLDED]),
 )
 def test_many_groupings_of_events(rows, made, sizes, rows_at_once, buckets, folded):
-    asked = [events_target(number=number, **options) for number, options in enumerate(made)]
+    asked = [events_tree(number=number, **options) for number, options in enumerate(made)]
     batches = batches_of(rows, sizes)
     packed = sliced(asked, batches, buckets=buckets, rows_at_once=rows_at_once, **folded)
-    for target in asked:
+    for tree in asked:
         # A mask of null leaves a row out, as a filter that is null does.
-        mine = [row for row in rows if all(row[name] is not None for name in target.masks)]
-        expected = naive_slices(target, mine)
-        assert_same_slices(read_slices(target, packed[target.number]), expected)
+        mine = [row for row in rows if all(row[name] is not None for name in tree.masks)]
+        expected = naive_slices(tree, mine)
+        assert_same_slices(read_slices(tree, packed[tree.number]), expected)
 
 
-def test_many_targets_are_folded_only_from_slices_of_several_events(monkeypatch):
+def test_many_trees_are_folded_only_from_slices_of_several_events(monkeypatch):
     made = []
     monkeypatch.setattr(finest, "FinestSlices", lambda *given: made.append(given) or real(*given))
     real = FinestSlices
     # Ten events of each device in ten seconds, four of them with the bits 1 and 4.
     rows = [{"t": t, "d": "ab"[t % 2], "k": t, "x": t / 4, "f": 5 * (t % 5 < 2)} for t in range(60)]
     asked = [
-        events_target(keys, where, COMPONENTS[:2], number=number, masks=masks)
+        events_tree(keys, where, COMPONENTS[:2], number=number, masks=masks)
         for number, (keys, where, masks) in enumerate(
             [((), slicing((40, 0)), {}), (("d",), slicing((20, 0)), {"f": 1})] * 4
         )
     ]
     for keys, times in ((("d",), 1), (("d", "k"), 0)):
-        targets = [*asked[1:], events_target(keys, slicing((20, 0)), COMPONENTS[3:4])]
+        trees = [*asked[1:], events_tree(keys, slicing((20, 0)), COMPONENTS[3:4])]
         made.clear()
-        packed = sliced(targets, batches_of(rows))
+        packed = sliced(trees, batches_of(rows))
         assert len(made) == times
-        for target in targets:
-            found = read_slices(target, packed[target.number])
-            assert_same_slices(found, naive_slices(target, rows))
+        for tree in trees:
+            found = read_slices(tree, packed[tree.number])
+            assert_same_slices(found, naive_slices(tree, rows))
     sliced(asked[:7], batches_of(rows))
     assert len(made) == 0
 
 
 def test_one_chunk_gives_one_partial_for_each_key_and_slice():
     rows = [{"t": t, "d": "ab"[t % 2], "x": 1.0} for t in range(20)]
-    target = events_target(("d",), slicing((10, 0)), COMPONENTS[:1])
-    packed = sliced([target], batches_of(rows, [7]), buckets=1)[0]
-    assert unpack(packed[0], target.layout).to_pydict() == {
+    tree = events_tree(("d",), slicing((10, 0)), COMPONENTS[:1])
+    packed = sliced([tree], batches_of(rows, [7]), buckets=1)[0]
+    assert unpack(packed[0], tree.layout).to_pydict() == {
         "d": ["a", "a", "b", "b"],
         "start": [0, 10, 0, 10],
         "c0": [5, 5, 5, 5],
@@ -154,50 +154,48 @@ def test_one_chunk_gives_one_partial_for_each_key_and_slice():
 def test_floats_are_added_in_the_order_of_the_rows():
     values = [1e16, 1.0, -1e16, 1.0]
     rows = [{"t": 0, "d": "a", "x": value} for value in values]
-    target = events_target(("d",), slicing((10, 0)), (Component(kind="sum", argument="x"),))
-    ((stream,),) = sliced([target], batches_of(rows), buckets=1)[0].values()
-    assert unpack([stream], target.layout).column("c0").to_pylist() == [1.0]
+    tree = events_tree(("d",), slicing((10, 0)), (Component(kind="sum", argument="x"),))
+    ((stream,),) = sliced([tree], batches_of(rows), buckets=1)[0].values()
+    assert unpack([stream], tree.layout).column("c0").to_pylist() == [1.0]
 
 
 def test_sums_that_overflow_are_told():
     rows = [{"t": 0, "i": value} for value in (2**63 - 1, 2**63 - 1, 5, None)]
-    target = events_target((), slicing((10, 0)), (Component(kind="sum", argument="i"),), ansi=True)
-    ((stream,),) = sliced([target], batches_of(rows), buckets=1)[0].values()
-    (row,) = unpack([stream], target.layout).to_pylist()
+    tree = events_tree((), slicing((10, 0)), (Component(kind="sum", argument="i"),), ansi=True)
+    ((stream,),) = sliced([tree], batches_of(rows), buckets=1)[0].values()
+    (row,) = unpack([stream], tree.layout).to_pylist()
     assert row["c0_0"] + row["c0_1"] * 2**64 == 2 * (2**63 - 1) + 5
 
 
 def test_a_chunk_has_bounded_bytes():
     rows = [{"t": 0, "d": "x" * 1000} for _ in range(100)]
-    target = events_target(("d",), slicing((10, 0)), COMPONENTS[:1])
+    tree = events_tree(("d",), slicing((10, 0)), COMPONENTS[:1])
     for batches in (batches_of(rows), batches_of(rows, [1] * 100)):
-        (streams,) = sliced([target], batches, bytes_at_once=10_000)[0].values()
-        counts = [unpack([stream], target.layout).column("c0")[0].as_py() for stream in streams]
+        (streams,) = sliced([tree], batches, bytes_at_once=10_000)[0].values()
+        counts = [unpack([stream], tree.layout).column("c0")[0].as_py() for stream in streams]
         assert sum(counts) == 100
         assert max(counts) <= 11
 
 
 def test_no_rows_make_no_slices():
-    target = events_target(("d",), slicing((10, 0)))
-    assert sliced([target], []) == sliced([target], batches_of([])) == {0: {}}
-    assert unpack([], target.layout).num_rows == 0
-    assert unpack([], target.layout).schema.names[:2] == ["d", "start"]
+    tree = events_tree(("d",), slicing((10, 0)))
+    assert sliced([tree], []) == sliced([tree], batches_of([])) == {0: {}}
+    assert unpack([], tree.layout).num_rows == 0
+    assert unpack([], tree.layout).schema.names[:2] == ["d", "start"]
 
 
-def test_targets_without_keys_are_in_a_bucket_by_their_number():
-    asked = [events_target((), slicing((10, 0)), COMPONENTS[:1], number=n) for n in range(6)]
+def test_trees_without_keys_are_in_a_bucket_by_their_number():
+    asked = [events_tree((), slicing((10, 0)), COMPONENTS[:1], number=n) for n in range(6)]
     packed = sliced(asked, batches_of([{"t": 3}]), buckets=4)
     assert [list(packed[number]) for number in range(6)] == [[0], [1], [2], [3], [0], [1]]
-    split = events_target(
-        (), slicing((10, 0)), COMPONENTS[:1], number=2, part_width=100, longest=10
-    )
+    split = events_tree((), slicing((10, 0)), COMPONENTS[:1], number=2, part_width=100, longest=10)
     packed = sliced([split], batches_of([{"t": t} for t in range(0, 9000, 10)]), buckets=4)
     assert sorted(packed[2]) == [0, 1, 2, 3]
 
 
 def test_parts_that_cannot_be_are_refused():
     with pytest.raises(PlanError, match="both above zero, not 0 and 5"):
-        events_target((), slicing((10, 0)), part_width=0, longest=5)
+        events_tree((), slicing((10, 0)), part_width=0, longest=5)
 
 
 @settings(max_examples=examples(31), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -212,8 +210,8 @@ def test_parts_that_cannot_be_are_refused():
 def test_partials_of_finer_slices_make_coarser_ones(rows, keys, where, ansi, rows_at_once, part):
     # Finer slices must be cut where coarser ones are.
     finer = slicing(*((each.period, each.phase) for each in where.edges), (5, 0))
-    fine = events_target(("k", "d"), finer, ansi=ansi)
-    coarse = Target(
+    fine = events_tree(("k", "d"), finer, ansi=ansi)
+    coarse = SlicerTree(
         number=1,
         layout=layout_of(COMPONENTS, keys, ansi=ansi),
         slicing=where,
@@ -225,7 +223,7 @@ def test_partials_of_finer_slices_make_coarser_ones(rows, keys, where, ansi, row
         for streams in sliced([fine], batches_of(rows), rows_at_once=rows_at_once)[0].values()
     ]
     packed = sliced([coarse], partials, rows_at_once=rows_at_once)[1]
-    asked = events_target(keys, where, ansi=ansi, **part)
+    asked = events_tree(keys, where, ansi=ansi, **part)
     # Partials whose count of x is zero are left out, so the events without x beside them are kept
     # only where another event of their finest slice has one.
     counted = naive_slices(fine, rows)
@@ -241,8 +239,8 @@ def test_partials_of_finer_slices_make_coarser_ones(rows, keys, where, ansi, row
 @settings(max_examples=examples(19), deadline=None)
 @given(rows=events, part=st.sampled_from([{}, {"part_width": 50, "longest": 12}]))
 def test_slices_that_are_whole_are_only_selected(rows, part):
-    fine = events_target(("k", "d"), slicing((5, 0)))
-    whole = Target(
+    fine = events_tree(("k", "d"), slicing((5, 0)))
+    whole = SlicerTree(
         number=1, layout=fine.layout, slicing=fine.slicing, masks={"bits": 5}, is_whole=True, **part
     )
     partials = [
@@ -250,5 +248,5 @@ def test_slices_that_are_whole_are_only_selected(rows, part):
         for streams in sliced([fine], batches_of(rows))[0].values()
     ]
     found = read_slices(whole, sliced([whole], partials, rows_at_once=7)[1])
-    asked = events_target(("k", "d"), slicing((5, 0)), **part)
+    asked = events_tree(("k", "d"), slicing((5, 0)), **part)
     assert_same_slices(found, naive_slices(asked, rows))

@@ -14,8 +14,8 @@ from muntin.model.query import Query
 from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.optimizer.strategies import optimize
 from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.columns.row_order import sort_slices
 from muntin.runtime.periodic.rollups import is_cut

@@ -10,7 +10,7 @@ from muntin.aggregates.representations import INTEGER
 from muntin.model.workload import workload
 from muntin.optimizer.evolve.pin_data_windows import with_code
 from muntin.optimizer.evolve.pin_running_queries import pinned
-from muntin.optimizer.strategies import optimize
+from muntin.optimizer.optimize import optimize
 from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.data_tree import DataStreamTree

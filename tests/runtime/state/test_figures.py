@@ -8,7 +8,7 @@ from muntin.aggregates.aggregate import count
 from muntin.model.query import Query
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
-from muntin.optimizer.strategies import optimize
+from muntin.optimizer.optimize import optimize
 from muntin.runtime.state.figures import ALL, count_late
 from muntin.runtime.state.periodic_tree import PeriodicStreamTree
 from muntin.runtime.state.stream_tree import EVENTS, START

@@ -8,8 +8,8 @@ import pytest
 import muntin as mt
 from muntin.aggregates.representations import FLOAT
 from muntin.model.workload import workload
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.optimizer.strategies import optimize
 from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.data_tree import DataStreamTree

@@ -13,8 +13,9 @@ from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
 from muntin.optimizer.evolve.pin_running_queries import pinned
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.optimizer.strategies import STRATEGIES, optimize
+from muntin.optimizer.strategies import STRATEGIES
 from muntin.runtime.stream_plan.change_plan import changed, first_start, resumed
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
 from tests.support.examples import examples

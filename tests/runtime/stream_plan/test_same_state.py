@@ -3,8 +3,8 @@ from dataclasses import replace
 from muntin.aggregates.aggregate import max_
 from muntin.model.options import PlanOptions
 from muntin.model.workload import workload
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.optimizer.strategies import optimize
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stream_plan_json import (
     state_of_plan,

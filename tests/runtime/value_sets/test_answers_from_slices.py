@@ -12,7 +12,7 @@ from muntin.aggregates.representations import FLOAT, INTEGER
 from muntin.runtime.periodic.rollups import combine_into_cells
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
 from muntin.runtime.slicer.packing import unpack
-from muntin.runtime.slicer.target import Target
+from muntin.runtime.slicer.slicer_tree import SlicerTree
 from muntin.runtime.storage.layout import Layout, slots_of
 from muntin.runtime.storage.table import component_storage
 from tests.support.slicing import sliced
@@ -83,14 +83,14 @@ def slices_of(tree, rows, *, rows_at_once):
             for index, part in enumerate(entries)
         ),
     )
-    target = Target(
+    slicer_tree = SlicerTree(
         number=0,
         layout=layout,
         slicing=tree.slicing,
         values={part: (part.argument,) for part in entries},
     )
     batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
-    packed = sliced([target], [batch], buckets=1, rows_at_once=rows_at_once)
+    packed = sliced([slicer_tree], [batch], buckets=1, rows_at_once=rows_at_once)
     return unpack(packed[0][0], layout), layout
 
 

@@ -16,7 +16,8 @@ from muntin.api.batch import run
 from muntin.model.prices import Prices
 from muntin.model.query import Query
 from muntin.model.workload import workload
-from muntin.optimizer.strategies import STRATEGIES, optimize
+from muntin.optimizer.optimize import optimize
+from muntin.optimizer.strategies import STRATEGIES
 from muntin.spark.batch.results import Results
 from muntin.spark.engine.settings import settings as configured
 from tests.support.answers import TOLERANCE, assert_same, plain

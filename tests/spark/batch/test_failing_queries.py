@@ -11,7 +11,7 @@ from muntin.errors import RunError
 from muntin.model.engine import Engine
 from muntin.model.prices import Prices
 from muntin.model.workload import workload
-from muntin.optimizer.strategies import optimize
+from muntin.optimizer.optimize import optimize
 from muntin.spark.binding.relations import Relations
 from tests.support.answers import plain
 from tests.support.executed_plans import counted_jobs, stored_frames

@@ -11,7 +11,7 @@ import muntin as mt
 from muntin.api.batch import run
 from muntin.errors import ModelError
 from muntin.model.workload import workload
-from muntin.optimizer.strategies import optimize
+from muntin.optimizer.optimize import optimize
 from tests.support.answers import TOLERANCE, plain
 from tests.support.comparing import Pair, assert_pairs_equal
 from tests.support.examples import examples

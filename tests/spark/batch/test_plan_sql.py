@@ -11,7 +11,7 @@ from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.workload import workload
-from muntin.optimizer.strategies import optimize
+from muntin.optimizer.optimize import optimize
 from muntin.sql_text import SqlText
 from tests.support.answers import assert_same, plain
 from tests.support.examples import examples

@@ -13,8 +13,8 @@ from muntin.errors import PlanError, RunError
 from muntin.model.query import Column, Query
 from muntin.model.windows.window import hopping, tumbling
 from muntin.model.workload import workload
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.optimizer.strategies import optimize
 from muntin.spark.engine.settings import settings as configured
 from tests.support.answers import assert_equal_answers, assert_same, plain
 from tests.support.executed_plans import counting_rows, scans, stored_frames

@@ -8,7 +8,7 @@ from muntin.model.query import Query
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.windows.window import hopping, tumbling
 from muntin.model.workload import workload
-from muntin.optimizer.strategies import optimize
+from muntin.optimizer.optimize import optimize
 from muntin.spark.binding.bind_batch import part_width
 from tests.support.answers import assert_equal_answers
 

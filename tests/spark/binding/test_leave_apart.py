@@ -7,7 +7,8 @@ import muntin as mt
 from muntin.model.engine import Engine
 from muntin.model.workload import Workload, workload
 from muntin.optimizer.normalise import normalise
-from muntin.optimizer.strategies import DEFAULT, may_share, optimize
+from muntin.optimizer.optimize import may_share, optimize
+from muntin.optimizer.strategies import DEFAULT
 from muntin.spark.binding.estimate import estimate
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.statements import sql_over

@@ -96,9 +96,9 @@ def test_a_second_start_in_this_process_is_refused_and_the_first_goes_on(spark, 
 
 
 def test_a_start_waits_for_a_pipeline_that_is_just_noticing_its_end(tmp_path, source, monkeypatch):
-    runner = go(tmp_path, source)._runner
+    launcher = go(tmp_path, source)._launcher
     noticing, asked = threading.Event(), threading.Event()
-    is_active, end = runner.owner._is_active, runner._end
+    is_active, end = launcher.owner._is_active, launcher.end
 
     def is_active_asked():
         asked.set()
@@ -109,9 +109,9 @@ def test_a_start_waits_for_a_pipeline_that_is_just_noticing_its_end(tmp_path, so
         assert asked.wait(60)
         end()
 
-    monkeypatch.setattr(runner.owner, "_is_active", is_active_asked)
-    monkeypatch.setattr(runner, "_end", end_when_asked)
-    runner.run.query.stop()
+    monkeypatch.setattr(launcher.owner, "_is_active", is_active_asked)
+    monkeypatch.setattr(launcher, "end", end_when_asked)
+    launcher.run.query.stop()
     assert noticing.wait(60)
     with go(tmp_path, source) as pipeline:
         assert pipeline.status().is_active
@@ -120,9 +120,9 @@ def test_a_start_waits_for_a_pipeline_that_is_just_noticing_its_end(tmp_path, so
 def test_a_start_during_a_change_is_refused(tmp_path, source, monkeypatch):
     with go(tmp_path, source) as pipeline:
         pipeline.process_all_available()
-        runner = pipeline._runner
+        launcher = pipeline._launcher
         halted, asked = threading.Event(), threading.Event()
-        is_active, start_run = runner.owner._is_active, runner.start_run
+        is_active, start_run = launcher.owner._is_active, launcher.start_run
 
         def is_active_asked():
             asked.set()
@@ -133,8 +133,8 @@ def test_a_start_during_a_change_is_refused(tmp_path, source, monkeypatch):
             assert asked.wait(60)
             start_run(run)
 
-        monkeypatch.setattr(runner.owner, "_is_active", is_active_asked)
-        monkeypatch.setattr(runner, "start_run", start_when_asked)
+        monkeypatch.setattr(launcher.owner, "_is_active", is_active_asked)
+        monkeypatch.setattr(launcher, "start_run", start_when_asked)
         change = threading.Thread(target=pipeline.replace, args=[[MINUTE, SITES]])
         change.start()
         assert halted.wait(60)
@@ -184,7 +184,7 @@ def test_an_owner_on_another_host_is_given_time_to_show_that_it_lives(
     pipeline = go(tmp_path, source)
     owner(tmp_path).write_text(json.dumps({**other, "renewed": 0}))
     (tmp_path / "check" / "._owner.json.crc").unlink(missing_ok=True)
-    pipeline._runner.owner._renewed = 0.0
+    pipeline._launcher.owner._renewed = 0.0
     source.put(*events(62, files=1))
     with pytest.raises(RunError, match="no longer held by this pipeline: process 1 on elsewhere"):
         pipeline.process_all_available()

@@ -12,6 +12,8 @@ from pyspark.sql import functions as F
 import muntin as mt
 from muntin.cli import main as cli
 from muntin.errors import RunError
+from muntin.model.plan_json import query_to_json
+from muntin.spark.frames.stream_frames import stream_input
 from muntin.spark.stream.source import SETTINGS
 from tests.support.frames import generated
 
@@ -186,6 +188,28 @@ def fuzzed(readings, count):
     ]
 
 
+def definitions(frames):
+    queries = stream_input(frames, None, None).queries
+    return {query.name: query_to_json(query) for query in queries}
+
+
+def edited_definitions(data):
+    """Which of three hold: a query is the same beside another one, with an edited filter, and with
+    an edited column."""
+
+    def total(factor, bound):
+        frame = data.withColumn("product", F.col("load") * factor).filter(f"load > {bound}")
+        return {"total": frame.groupBy(minute()).agg(F.sum("product").alias("n"))}
+
+    own = definitions(total(2, 1))["total"]
+    beside = definitions({"all": data.groupBy(minute()).count(), **total(2, 1)})
+    return [
+        beside["total"] == own,
+        definitions(total(2, 2))["total"] == own,
+        definitions(total(3, 1))["total"] == own,
+    ]
+
+
 def stream(session, readings):
     folder = Path(mkdtemp())
     readings.coalesce(1).write.parquet(str(folder / "in"))
@@ -193,6 +217,7 @@ def stream(session, readings):
     for name, value in SETTINGS.items():
         session.conf.set(name, value)
     late = data.withWatermark("ts", "0 seconds")
+    same = [edited_definitions(data), edited_definitions(late)]
     frames = {
         "hot": late.groupBy("device", minute()).agg(F.max("temp").alias("hottest")),
         "few": late.filter("load > 1")
@@ -227,7 +252,7 @@ def stream(session, readings):
         answers = found.where(F.col("query") == name).select(*closed.columns)
         if rows(answers) != rows(closed):
             different.append(name)
-    return {"different": different, "rows": found.count()}
+    return {"different": different, "rows": found.count(), "same": same}
 
 
 def closed(session, query, readings):

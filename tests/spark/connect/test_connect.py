@@ -36,6 +36,8 @@ def test_streams_of_connect(client):
         return
     assert found["different"] == []
     assert found["rows"] > 0
+    # A query is defined by its own DataFrame alone.
+    assert found["same"] == [[True, False, False]] * 2
 
 
 @pytest.mark.slow

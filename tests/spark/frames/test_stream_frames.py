@@ -5,6 +5,8 @@ from pyspark.sql import functions as F
 
 import muntin as mt
 from muntin.errors import RunError
+from muntin.model.plan_json import query_to_json
+from muntin.spark.frames.stream_frames import stream_input
 from tests.support.streams import Input, events, joined
 
 
@@ -94,3 +96,89 @@ def test_a_statement_with_an_order_is_refused_by_name(spark, tmp_path):
     said = "query 'top' cannot be streamed: a stream gives .* cannot end with ORDER BY .* LIMIT 3"
     with pytest.raises(RunError, match=said):
         mt.start(queries, stream, sink=print, checkpoint=str(tmp_path / "checkpoint"))
+
+
+def count(frame):
+    return frame.groupBy("device", minute()).agg(F.count("*").alias("n"))
+
+
+def definitions(frames):
+    queries = stream_input(frames, None, None).queries
+    return {query.name: query_to_json(query) for query in queries}
+
+
+@pytest.mark.parametrize("mark", ["none", "first", "last"])
+def test_a_query_is_defined_by_its_own_dataframe_alone(spark, tmp_path, mark):
+    """So a stream finds its state again, whatever is added, removed or edited beside it."""
+    data = Input(spark, tmp_path / "in").stream()
+    data = data.withWatermark("ts", "20 seconds") if mark == "first" else data
+
+    def marked(frame):
+        return frame.withWatermark("ts", "20 seconds") if mark == "last" else frame
+
+    def total(factor, condition):
+        product = F.col("load").cast("long") * factor
+        frame = marked(data.withColumn("product", product)).filter(condition)
+        return frame.groupBy("device", minute()).agg(F.sum("product").alias("n"))
+
+    own = {"total": total(2, "load > 1")}
+    (query,) = definitions(own).values()
+    renamed = marked(data.withColumnRenamed("load", "weight")).filter("weight > 1")
+    neighbours = {
+        "alike": total(2, "load > 1 AND temp > 0"),
+        "every": count(marked(data)),
+        "renamed": renamed.groupBy("device", minute()).agg(F.max("weight").alias("n")),
+    }
+    for name, other in neighbours.items():
+        assert definitions({name: other, **own})["total"] == query, name
+    assert definitions({**neighbours, **own})["total"] == query
+    for edited in (total(3, "load > 1"), total(2, "load > 2")):
+        assert definitions({"total": edited})["total"] != query
+        assert definitions({**neighbours, "total": edited})["total"] != query
+
+
+def test_a_filter_below_the_watermark_is_in_the_definition(spark, tmp_path):
+    data = Input(spark, tmp_path / "in").stream()
+    low, high = (
+        {"n": count(data.filter(f"load > {bound}").withWatermark("ts", "20 seconds"))}
+        for bound in (1, 2)
+    )
+    assert definitions(low) == definitions(low)
+    assert definitions(low) != definitions(high)
+    assert "data where (load > 1)" in str(definitions(low))
+
+
+def test_queries_beside_a_join_keep_their_definitions(spark, tmp_path):
+    """With the join, the time is computed once, before all queries."""
+    data = Input(spark, tmp_path / "in").stream().withColumn("at", F.expr("ts + INTERVAL 1 HOUR"))
+    late = data.withWatermark("at", "20 seconds")
+    places = spark.sql("SELECT 7L AS site, 'west' AS name")
+    hour = F.window("at", "1 hour")
+    own = {"plain": late.groupBy("device", hour).agg(F.max("load").alias("top"))}
+    joined = {"joined": late.join(places, "site").groupBy("name", hour).agg(F.sum("load"))}
+    assert definitions({**own, **joined})["plain"] == definitions(own)["plain"]
+    assert definitions({**own, **joined})["joined"] == definitions(joined)["joined"]
+
+
+def test_an_edited_filter_starts_its_query_anew(spark, tmp_path):
+    source = Input(spark, tmp_path / "in")
+    data = source.stream()
+    starts = [
+        {"busy": count(data.filter("load > 1"))},
+        {"busy": count(data.filter("load > 1")), "every": count(data)},
+        {"busy": count(data.filter("load > 2"))},
+    ]
+    anew = []
+    for frames, rows in zip(starts, events(4, files=3, rows=20), strict=True):
+        source.put(rows)
+        pipeline = mt.start(
+            frames,
+            checkpoint=tmp_path / "check",
+            trigger="available now",
+            watermark="20 seconds",
+            options=mt.StreamOptions(buckets=1),
+        )
+        assert pipeline.await_termination(120)
+        since = pipeline.complete_from
+        anew.append({name for name, begin in since.items() if begin is not None})
+    assert anew == [set(), {"every"}, {"busy"}]

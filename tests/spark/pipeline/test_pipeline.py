@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+import muntin as mt
 from muntin.aggregates.aggregate import count, max_
 from muntin.api.batch import plan, run
 from muntin.api.stream import start
@@ -143,7 +144,9 @@ def test_a_silent_key_answers_when_the_watermark_reaches_the_end_exactly(spark, 
 def stored(spark, tmp_path):
     """A checkpoint as a first start leaves it, without the stream."""
     source = Input(spark, tmp_path / "in")
-    bound = Source(source.stream(), "10 seconds").bind(plan_for_stream([MINUTE]))
+    bound = Source(source.stream(), "10 seconds").bind(
+        plan_for_stream(mt.plan([MINUTE], strategy="shared"))
+    )
     running = first_start(
         bound.plan,
         bound.needs,

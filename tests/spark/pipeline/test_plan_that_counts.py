@@ -9,8 +9,8 @@ from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.windows.window import hopping
 from muntin.model.workload import workload
+from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.optimizer.strategies import optimize
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stored_tree import Needs
 from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan

@@ -2,13 +2,19 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
+from muntin.aggregates.aggregate import count
 from muntin.api.stream import start
+from muntin.model.query import Query
+from muntin.model.windows.window import tumbling
 from muntin.spark.engine.settings import ROWS_UNMEASURED
+from muntin.spark.engine.settings import settings as configured
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.stream.source import SETTINGS
 from tests.support.streams import MINUTE, Input, events
 
+ZONE = "spark.sql.session.timeZone"
 NAMES = [*SETTINGS, *ROWS_UNMEASURED, "spark.sql.streaming.stopActiveRunOnRestart"]
 
 
@@ -46,3 +52,35 @@ def test_starts_in_parallel_leave_the_session_as_it_is(spark, tmp_path):
     assert found == [{**SETTINGS, **ROWS_UNMEASURED}] * 3
     assert looking.result() == {before}
     assert values() == before
+
+
+def test_a_pipeline_keeps_the_time_zone_and_ansi_mode_of_its_start(spark, tmp_path):
+    source = Input(spark, tmp_path / "in")
+    hours = Query(
+        name="hours",
+        window=tumbling("1 minute"),
+        aggregates={"n": count()},
+        keys={"hour": "hour(ts)"},
+        time="ts",
+    )
+    made = events(36, files=4)
+    source.put(made[0])
+    with configured(spark, {ZONE: "UTC", "spark.sql.ansi.enabled": "true"}):
+        pipeline = start(
+            [hours],
+            source.stream(),
+            checkpoint=tmp_path / "check",
+            options=StreamOptions(buckets=1),
+        )
+    others = {ZONE: "Asia/Kolkata", "spark.sql.ansi.enabled": "false"}
+    with pipeline, configured(spark, others):
+        pipeline.process_all_available()
+        pipeline.add(replace(hours, name="added"))
+        source.put(*made[1:])
+        pipeline.process_all_available()
+        for name in ("hours", "added"):
+            rows = pipeline.answers(name).selectExpr("hour", "unix_seconds(window.start) AS s")
+            found = rows.collect()
+            assert found
+            assert {row.hour for row in found} == {row.s // 3600 % 24 for row in found}
+    assert spark.conf.get(ZONE) not in ("UTC", "Asia/Kolkata")

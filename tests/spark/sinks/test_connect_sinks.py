@@ -9,9 +9,8 @@ from muntin.errors import RunError
 from muntin.spark.engine import folder as folder_module
 from muntin.spark.engine.listeners import report_of_server
 from muntin.spark.sinks.connect_folder_sink import ConnectFolderSink
-from muntin.spark.sinks.function_sink import FunctionSink
 from muntin.spark.sinks.late_rows import LateRowsSink
-from muntin.spark.sinks.open_sink import open_sink
+from muntin.spark.sinks.open_sink import FunctionSink, open_sink
 from muntin.spark.sinks.sink import Sink, SinkContext
 
 
@@ -34,6 +33,7 @@ class Own(Sink):
 @pytest.mark.parametrize(
     ("sink", "said"),
     [
+        (mt.Console(), "mt.Console does not work on Spark Connect"),
         (mt.Tables(), "mt.Tables does not work on Spark Connect"),
         (mt.Files("out", compact=3), "compact does not work on Spark Connect"),
         (7, "a sink is a folder"),

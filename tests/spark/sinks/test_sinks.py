@@ -3,9 +3,9 @@
 import pytest
 
 from muntin.errors import RunError
+from muntin.spark.sinks.console_sink import Console
 from muntin.spark.sinks.folder_sink import Files, FolderSink
-from muntin.spark.sinks.function_sink import FunctionSink
-from muntin.spark.sinks.open_sink import open_sink
+from muntin.spark.sinks.open_sink import FunctionSink, open_sink
 from muntin.spark.sinks.sink import SinkContext
 from muntin.spark.sinks.tables import Tables
 from tests.support.made_answers import NESTED, Given, answer, devices, opened
@@ -144,3 +144,12 @@ def test_tables_of_others_are_refused(spark, database, tmp_path):
         sink.check({"other": answer(spark, "a", 0, 1).frame.schema})
     with pytest.raises(RunError, match="no database 'nowhere'"):
         opened(Tables(database="nowhere"), spark)
+
+
+def test_the_console_shows_the_first_rows_of_each_query(spark, capsys):
+    answers = Given(answer(spark, "a", 0, 3), answer(spark, "b", 7, 1))
+    opened(Console(rows=2), spark).write(4, answers)
+    out = capsys.readouterr().out
+    assert "batch 4, a: 3 rows" in out
+    assert "only showing top 2 rows" in out
+    assert "batch 4, b: 1 rows" in out

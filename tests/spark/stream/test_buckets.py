@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from muntin.spark.engine.settings import settings
-from muntin.spark.stream.buckets import bucket_labels
+from muntin.spark.stream.operator import bucket_labels
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 

@@ -239,7 +239,7 @@ def test_a_checkpoint_of_an_earlier_muntin_goes_on(spark, tmp_path):
         assert table.startswith("data left join on (device = units_device) ")
     (stored,) = (tmp_path / "check").glob("muntin-*.json")
     data = json.loads(stored.read_text().replace(table, "data"))
-    del data["names_joins"]
+    del data["own_definitions"]
     stored.write_text(json.dumps(data))
     (stored.parent / f".{stored.name}.crc").unlink(missing_ok=True)
     with mt.start(known, **folder) as pipeline:
@@ -257,3 +257,31 @@ def test_one_join_that_all_read_may_have_late_rows_and_a_time_of_its_own(spark, 
     placed = source.stream().join(tables_of(spark, source)["places"], "site")
     moved = placed.groupBy("name", F.window(F.expr("ts + INTERVAL 1 HOUR"), "1 minute")).count()
     mt.start({"moved": moved}, checkpoint=tmp_path / "moved", options=OPTIONS).stop()
+
+
+def test_a_query_over_all_rows_is_not_added_where_the_watermark_followed_a_join(spark, tmp_path):
+    """With late=, the watermark is that of the join, and rows without a match may be far ahead."""
+    source = Input(spark, tmp_path / "in")
+    rows = [(0, 7), (1, 7), (3600, 0), (2, 7)]
+    source.put(
+        [{"t": EPOCH + second * 10**6, "device": "a", "site": site} for second, site in rows]
+    )
+    readings = source.stream()
+    placed = readings.join(tables_of(spark, source)["places"], "site")
+
+    def counted(frame, key):
+        return frame.groupBy(key, F.window("ts", "1 minute")).agg(F.count("*").alias("n"))
+
+    folder = {"checkpoint": tmp_path / "check", "watermark": "10 seconds", "options": OPTIONS}
+    join, plain = {"join": counted(placed, "name")}, {"plain": counted(readings, "device")}
+    late = mt.start(join, **folder, late=print, trigger="available now")
+    assert late.await_termination(240)
+    for _ in range(2):
+        with pytest.raises(RunError, match=r"'plain' cannot be added.*followed only the rows"):
+            mt.start(join | plain, **folder)
+        # Without late=, the watermark follows all rows, but only those that are read from now on.
+        with mt.start(join, **folder) as pipeline:
+            pipeline.process_all_available()
+    more = {"more": counted(placed, "weight")}
+    with mt.start(join | more, **folder) as pipeline:
+        assert pipeline.complete_from == {"join": None, "more": EPOCH + 40 * 10**6}

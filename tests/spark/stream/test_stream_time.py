@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from pyspark.sql.functions import expr
 
+import muntin as mt
 from muntin.aggregates.aggregate import count
 from muntin.api.stream import start
 from muntin.errors import RunError
@@ -45,7 +46,7 @@ def timed_by(time, relation=None):
 
 def watched(stream, query):
     """The column with the watermark, and what it is made of, as Spark shows it."""
-    bound = Source(stream, "10 seconds").bind(plan_for_stream([query]))
+    bound = Source(stream, "10 seconds").bind(plan_for_stream(mt.plan([query], strategy="shared")))
     frame = bound.relations.sql(query.source.inside("SELECT * FROM ", ""))
     (name,) = [field.name for field in frame.schema.fields if MARK in field.metadata]
     made = frame._jdf.queryExecution().analyzed().toString()
@@ -142,7 +143,7 @@ def test_two_times_are_refused(stream):
     object.__setattr__(queries[1], "name", "other")
     said = r"one time, and query '\w+' names ts, query 'other' names payload\.ts"
     with pytest.raises(RunError, match=said):
-        Source(stream, "10 seconds").bind(plan_for_stream(queries))
+        Source(stream, "10 seconds").bind(plan_for_stream(mt.plan(queries, strategy="shared")))
 
 
 @pytest.mark.parametrize(
@@ -151,4 +152,6 @@ def test_two_times_are_refused(stream):
 )
 def test_what_is_no_time_is_named(stream, time, said):
     with pytest.raises(RunError, match=said):
-        Source(stream, "10 seconds").bind(plan_for_stream([timed_by(time)]))
+        Source(stream, "10 seconds").bind(
+            plan_for_stream(mt.plan([timed_by(time)], strategy="shared"))
+        )

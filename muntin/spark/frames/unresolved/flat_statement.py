@@ -119,19 +119,30 @@ def flat_statement(
 
 def levels_below(relation: Relation) -> list[bytes]:
     """Returns the operators below a plan's `groupBy` that may be a base, from the bottom up."""
-    kind, operator = operator_of(relation)
-    while kind in LOOKED_THROUGH | ENDING:
-        relation = operator.input
-        kind, operator = operator_of(relation)
-    if kind != "aggregate":
-        return []
     levels: list[bytes] = []
-    for each in reversed(_passed(operator.input, ())):
+    for each in reversed(_operators_below(relation)):
         # What makes a window, or sets a watermark, is part of the queries.
         if levels and (_makes_window(each) or operator_of(each)[0] == "with_watermark"):
             break
         levels.append(canonical(each))
     return levels
+
+
+def below_watermark(relation: Relation) -> bytes | None:
+    """Returns the operator that a plan's watermark reads, or None if it sets none."""
+    *_, above, bottom = (None, None, *_operators_below(relation))
+    if above is None or operator_of(above)[0] != "with_watermark":
+        return None
+    return canonical(bottom)
+
+
+def _operators_below(relation: Relation) -> list[Relation]:
+    """Returns the operators below a plan's `groupBy`, from the top down; none without one."""
+    kind, operator = operator_of(relation)
+    while kind in LOOKED_THROUGH | ENDING:
+        relation = operator.input
+        kind, operator = operator_of(relation)
+    return _passed(operator.input, ()) if kind == "aggregate" else []
 
 
 def _passed(relation: Relation, floors: Collection[bytes]) -> list[Relation]:

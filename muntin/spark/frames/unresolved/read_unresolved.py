@@ -14,6 +14,7 @@ from muntin.spark.frames.chain import NotSharedError, Watermark
 from muntin.spark.frames.frame_queries import FoundFrames, FrameGroup, table_of_group, whole_frame
 from muntin.spark.frames.unresolved.flat_statement import (
     FlatStatement,
+    below_watermark,
     flat_statement,
     levels_below,
 )
@@ -22,14 +23,20 @@ from muntin.sql import parse_sql
 from muntin.sql_text import quoted, squeeze
 
 
-def read_unresolved(frames: Mapping[str, DataFrame]) -> FoundFrames:
-    """Returns what DataFrames ask for, in groups that read the same, and why others do not."""
+def read_unresolved(frames: Mapping[str, DataFrame], *, own_definitions: bool) -> FoundFrames:
+    """Returns what DataFrames ask for, in groups that read the same, and why others do not.
+
+    `own_definitions` is as in `read_frames`.
+    """
     session = next(iter(frames.values())).sparkSession
     operators = Operators(session=session, is_case_sensitive=is_case_sensitive(session))
     reasons: dict[str, str] = {}
     groups: dict[bytes, dict[str, FlatStatement]] = {}
     relations = {name: relation_of(frame) for name, frame in frames.items()}
-    floors = _floors([levels_below(relation) for relation in relations.values()])
+    if own_definitions:
+        floors = {base for each in relations.values() if (base := below_watermark(each))}
+    else:
+        floors = _floors([levels_below(relation) for relation in relations.values()])
     for name, relation in relations.items():
         try:
             found = flat_statement(relation, operators, floors)

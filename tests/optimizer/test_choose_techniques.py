@@ -5,7 +5,7 @@ import pytest
 import muntin as mt
 from muntin.aggregates import monoids
 from muntin.errors import PlanError
-from muntin.optimizer.name_techniques import least_technique
+from muntin.optimizer.choose_techniques import least_technique
 
 
 def ask(name, window, **aggregates):
@@ -40,17 +40,17 @@ def test_what_can_be_taken_out_again_is_subtracted_and_the_rest_goes_through_two
 
 def test_a_sum_may_be_of_floats_until_its_type_is_known():
     assert named(mt.plan([ask("q", HOUR, s=mt.sum("x"))]))["q"]["sum(x)"] == ("two_stacks_lite",)
-    assert least_technique((monoids.ADD_WIDE,), held=60.0) == "subtract"
+    assert least_technique((monoids.ADD_WIDE,), overlap=60.0) == "subtract"
 
 
 def test_windows_that_overlap_little_are_combined_anew():
-    for held, count, top in (
+    for overlap, count, top in (
         (1.0, "recalc", "recalc"),
         (2.5, "subtract", "recalc"),
         (3.0, "subtract", "two_stacks_lite"),
     ):
-        assert least_technique((monoids.ADD,), held=held) == count
-        assert least_technique((monoids.MAX,), held=held) == top
+        assert least_technique((monoids.ADD,), overlap=overlap) == count
+        assert least_technique((monoids.MAX,), overlap=overlap) == top
 
 
 def test_one_deque_pays_for_many_windows_of_a_selective_combine():

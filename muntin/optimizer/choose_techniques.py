@@ -1,9 +1,9 @@
-"""Chooses the technique of every component of every node.
+"""Chooses the technique of every component of every node, once the trees of a plan are chosen.
 
-The fewest combines per slice win (Ω, `costs.operations`): windows that overlap little are combined
-anew, invertible aggregates are subtracted, and all others use two stacks. For selective combines,
-one deque for all windows pays once there are many of them. Sets of values are swept, whichever
-technique is asked for.
+The technique with the fewest combines per slice is taken (Ω, `costs.operations`): windows that
+overlap little are combined anew, invertible aggregates are subtracted, and all others use two
+stacks. For selective combines, one deque for all windows pays once there are many of them. Sets of
+values are always swept, also where the user forces a technique.
 """
 
 from collections import Counter
@@ -14,13 +14,13 @@ from muntin.aggregates.aggregate import Aggregate, Component
 from muntin.aggregates.monoids import Monoid
 from muntin.errors import PlanError
 from muntin.model.options import PlanOptions
-from muntin.model.slicing import Slicing
-from muntin.model.trees import RECALC, Node
+from muntin.model.plan import Plan
+from muntin.model.trees import RECALC, Node, PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
-from muntin.optimizer.costs import cost
+from muntin.optimizer.costs.cost import windows_per_partial
 from muntin.optimizer.costs.operations import steady_operations_of
-from muntin.techniques.table import TECHNIQUES, technique_named
+from muntin.techniques.table import TECHNIQUES, technique_by_name
 
 # Returns the monoids that may combine a component: a single one once its type is known.
 Monoids = Callable[[Aggregate, Component], Sequence[Monoid]]
@@ -30,36 +30,37 @@ Monoids = Callable[[Aggregate, Component], Sequence[Monoid]]
 WINDOWS_FOR_A_DEQUE = 10
 
 
-def by_function(aggregate: Aggregate, component: Component) -> Sequence[Monoid]:
-    """Returns the monoids over all types of values, for a plan that does not know its data yet."""
+def monoids_of_all_types(aggregate: Aggregate, component: Component) -> Sequence[Monoid]:
+    """Returns the monoids of a component for every type, while the types are not known yet."""
     return [representation.monoid for representation in component.representations]
 
 
+def choose_techniques(plan: Plan) -> Plan:
+    """Returns the plan with a technique for each component, for any type of values.
+
+    The types are known when the plan is bound to its data; binding then chooses again.
+    """
+    options = plan.workload.options
+    trees = [with_techniques(tree, options) for tree in plan.periodic_trees]
+    return plan.with_trees(periodic=trees)
+
+
 def with_techniques(
-    nodes: Sequence[Node],
-    slicing: Slicing,
-    *,
-    monoids: Monoids = by_function,
-    options: PlanOptions,
-) -> tuple[Node, ...]:
-    """Returns the nodes of a tree with a technique for each component of each aggregate.
+    tree: PeriodicTree, options: PlanOptions, monoids: Monoids = monoids_of_all_types
+) -> PeriodicTree:
+    """Returns the tree with a technique for each component of each aggregate of its nodes.
 
     The options may force one; it is an error if it cannot serve an aggregate. Under `latency`,
     windows that overlap get a technique without slow single answers.
     """
-    parts = {
-        aggregate: aggregate.components
-        for aggregate in {a for node in nodes for a in node.aggregates}
-    }
+    # How many nodes read a component from one parent.
     readers: Counter[tuple[Window | None, Component]] = Counter()
-    if len(nodes) >= WINDOWS_FOR_A_DEQUE:
-        for node in nodes:
-            components = {
-                component for aggregate in node.aggregates for component in parts[aggregate]
-            }
+    if len(tree.nodes) >= WINDOWS_FOR_A_DEQUE:
+        for node in tree.nodes:
+            components = {part for aggregate in node.aggregates for part in aggregate.components}
             readers.update((node.parent, component) for component in components)
 
-    def name(node: Node, held: float, aggregate: Aggregate, component: Component) -> str:
+    def choose(node: Node, aggregate: Aggregate, component: Component) -> str:
         possible = tuple(monoids(aggregate, component))
         if possible[0].sweep is not None:
             return possible[0].sweep
@@ -68,32 +69,37 @@ def with_techniques(
             return options.technique
         if node.picks or node.window.grows:
             return RECALC
-        windows = readers[node.parent, component]
-        return least_technique(possible, held=held, windows=windows, latency=options.latency)
-
-    named = []
-    for node in nodes:
-        held = cost.held(node.parent or slicing, node.window)
-        techniques = tuple(
-            tuple(name(node, held, aggregate, part) for part in parts[aggregate])
-            for aggregate in node.aggregates
+        return least_technique(
+            possible,
+            overlap=windows_per_partial(node.parent or tree.slicing, node.window),
+            windows=readers[node.parent, component],
+            latency=options.latency,
         )
-        same = techniques == node.techniques
-        named.append(node if same else replace(node, techniques=techniques))
-    return tuple(named)
+
+    nodes = tuple(
+        replace(
+            node,
+            techniques=tuple(
+                tuple(choose(node, aggregate, part) for part in aggregate.components)
+                for aggregate in node.aggregates
+            ),
+        )
+        for node in tree.nodes
+    )
+    return replace(tree, nodes=nodes)
 
 
 def least_technique(
-    monoids: tuple[Monoid, ...], *, held: float, windows: int = 1, latency: bool = False
+    monoids: tuple[Monoid, ...], *, overlap: float, windows: int = 1, latency: bool = False
 ) -> str:
     """Returns the technique with the fewest combines that serves all the monoids.
 
-    `held` is how many windows of a node hold one partial, `windows` how many nodes read it.
+    `overlap` is how many windows of a node read one partial, `windows` how many nodes read it.
     """
     invertible = all(monoid.inverse is not None for monoid in monoids)
-    if latency and held > 1 and all(monoid.only is None for monoid in monoids):
+    if latency and overlap > 1 and all(monoid.only is None for monoid in monoids):
         return "subtract" if invertible else "daba_lite"
-    if held < steady_operations_of(monoids):
+    if overlap < steady_operations_of(monoids):
         return RECALC
     if invertible:
         return "subtract"
@@ -104,7 +110,7 @@ def least_technique(
 def check_serves(technique: str, aggregate: Aggregate, monoids: Iterable[Monoid]) -> None:
     """Raises an error if a technique cannot serve an aggregate for any type of values."""
     monoids = tuple(monoids)
-    wanted = technique_named(technique)
+    wanted = technique_by_name(technique)
     if not any(wanted.allows(monoid) for monoid in monoids):
         able = [
             candidate.name
@@ -117,16 +123,16 @@ def check_serves(technique: str, aggregate: Aggregate, monoids: Iterable[Monoid]
         )
 
 
-def check_forced(workload: Workload) -> None:
+def check_technique(workload: Workload) -> None:
     """Raises an error if the forced technique does not exist or cannot serve some query."""
     technique = workload.options.technique
     if technique is None:
         return
-    technique_named(technique)
+    technique_by_name(technique)
     asked = {
         aggregate: None for query in workload.shared for aggregate in query.aggregates.values()
     }
     for aggregate in asked:
         for component in aggregate.components:
             if not aggregate.sets_of_values:
-                check_serves(technique, aggregate, by_function(aggregate, component))
+                check_serves(technique, aggregate, monoids_of_all_types(aggregate, component))

@@ -1,4 +1,4 @@
-"""The target of a slicer: the slices of one tree."""
+"""A tree as the slicer makes its slices, or its records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,8 +10,12 @@ from muntin.runtime.storage.layout import Layout
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
-    """The slices of one tree: which rows they are made of, their keys, edges and components."""
+class SlicerTree:
+    """The slices of one tree: which rows they are made of, their keys, edges and components.
+
+    It has columns in place of expressions, and nothing of what is computed from the slices, so that
+    workers that only slice get no more than they need.
+    """
 
     # Identifies the tree in the packed rows.
     number: int
