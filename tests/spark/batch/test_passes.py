@@ -52,14 +52,14 @@ GROUP BY device, window(ts, '1 minute')
 @pytest.mark.parametrize("way", WAYS)
 def test_answers_are_sparks_and_the_source_is_read_once(spark, readings, tmp_path, way):
     readings.write.parquet(str(tmp_path / "readings"))
-    store = spark.read.parquet(str(tmp_path / "readings"))
+    stored = spark.read.parquet(str(tmp_path / "readings"))
     plan = optimize(workload(QUERIES, prices=WAYS[way]), "shared")
     assert [each.engine for each in plan.passes] == [way]
-    with mt.run(plan, store) as results:
-        assert_equal_answers(results, store)
+    with mt.run(plan, stored) as results:
+        assert_equal_answers(results, stored)
     shared = [query for query in QUERIES if query.name != "words"]
     plan = optimize(workload(shared, prices=WAYS[way]), "shared")
-    with mt.run(plan, store) as results:
+    with mt.run(plan, stored) as results:
         assert scans(results.together()) == 1
 
 
@@ -141,17 +141,17 @@ def test_groups_of_windows_are_composed_from_slices_that_are_cut_once(
     spark, readings, tmp_path, way
 ):
     readings.write.parquet(str(tmp_path / "readings"))
-    store = spark.read.parquet(str(tmp_path / "readings"))
+    stored = spark.read.parquet(str(tmp_path / "readings"))
     plan = optimize(workload(HOPS, prices=WAYS[way]), "triweave")
     (shared,) = plan.passes
     assert (shared.engine, shared.slicing.width) == (way, SECOND)
     # The last is the grouping of another filter. Edges of the second fill no grid.
     widths = {tree.queries: tree.slicing.width for tree in plan.trees}
     assert widths == {("seconds",): SECOND, ("minutes", "hops"): None, ("hot",): MINUTE}
-    with mt.run(plan, store) as results:
+    with mt.run(plan, stored) as results:
         assert [tree.made_in for tree in results.plan.trees] == [shared] * 3
         assert scans(results.together()) == 1
-        assert_equal_answers(results, store)
+        assert_equal_answers(results, stored)
 
 
 def test_filters_of_one_meaning_are_one_grouping(readings):
@@ -225,7 +225,7 @@ def test_a_join_is_computed_once_for_several_passes(spark, readings, tmp_path):
     with stored_frames() as kept, mt.run(queries, data) as results:
         assert len(results.plan.stored) == 1
         told = " ".join(results.plan.explain().split())
-        assert "is computed once and store, since it is read 2 times" in told
+        assert "is computed once and stored, since it is read 2 times" in told
         assert scans(results.together()) == 2
         assert_equal_answers(results, data)
         assert kept() > 0
