@@ -12,7 +12,7 @@ from muntin.optimizer.strategies import DEFAULT
 from muntin.spark.binding.estimate import estimate
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.statements import sql_over
-from muntin.spark.frames.chain import NotSharedError
+from muntin.spark.frames.frame_queries import NotSharedError
 
 # Enough events for any pass, and too few.
 LONG, SHORT = 1e7, 1.0

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from muntin.spark.engine.connect_plans import Expression, expression_of
-from muntin.spark.frames.chain import NotSharedError
+from muntin.spark.frames.frame_queries import NotSharedError
 from muntin.sql.functions import GENERATORS, SPARK_FUNCTIONS, UNSTABLE
 from muntin.sql.select_items import SelectItem, called_functions, replace_columns
 from muntin.sql_text import literal, name_parts, quoted

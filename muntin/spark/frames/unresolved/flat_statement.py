@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from muntin.errors import ModelError
 from muntin.model.time import parse_duration
 from muntin.spark.engine.connect_plans import Relation, canonical, operator_of
-from muntin.spark.frames.chain import NotSharedError, Watermark
-from muntin.spark.frames.ending import Ending
+from muntin.spark.frames.frame_queries import Ending, NotSharedError, Watermark
 from muntin.spark.frames.unresolved.expression_sql import WINDOWS, ExpressionSql, Names
 from muntin.spark.frames.unresolved.operators import (
     ENDING,
@@ -104,7 +103,7 @@ def flat_statement(
         step = operators.step(each, names, plans)
         names, plans = step.names, plans_of(each, step.names, plans)
         if step.condition is not None:
-            ending.check_not_cut()
+            ending.check_no_limit()
             having.append(step.condition)
     return FlatStatement(
         base=below.base,

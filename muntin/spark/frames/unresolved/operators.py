@@ -21,8 +21,7 @@ from muntin.spark.engine.connect_plans import (
     operator_of,
     over_names,
 )
-from muntin.spark.frames.chain import NotSharedError
-from muntin.spark.frames.ending import Ending
+from muntin.spark.frames.frame_queries import Ending, NotSharedError
 from muntin.spark.frames.unresolved.expression_sql import WINDOWS, ExpressionSql, Names
 from muntin.sql.functions import AGGREGATES
 from muntin.sql_text import quoted
@@ -127,7 +126,7 @@ class Operators:
             return before.with_limit(operator.limit)
         if kind == "offset":
             return before.with_offset(operator.offset)
-        before.check_not_cut()
+        before.check_no_limit()
         self.confirm(relation, lambda names, over: _sort_again(operator, names, over))
         write = ExpressionSql(names=names, plans=plans, refused=AGGREGATES)
         return Ending(

@@ -25,10 +25,11 @@ from muntin.spark.engine.catalyst import (
     walk,
 )
 from muntin.spark.engine.statements import sql_over
-from muntin.spark.frames.chain import NotSharedError, expressions_of
-from muntin.spark.frames.relation import Relation
-from muntin.spark.frames.shape import Shape
-from muntin.spark.frames.time_window import confirm_window
+from muntin.spark.frames.frame_queries import NotSharedError
+from muntin.spark.frames.resolved.chain import expressions_of
+from muntin.spark.frames.resolved.relation import Relation
+from muntin.spark.frames.resolved.shape import Shape
+from muntin.spark.frames.resolved.time_window import confirm_window
 from muntin.sql.functions import is_orderless, why_unshared
 from muntin.sql_text import SqlText, quoted
 

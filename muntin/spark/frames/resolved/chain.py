@@ -15,7 +15,8 @@ from muntin.spark.engine.catalyst import (
     walk,
     watermark_delay,
 )
-from muntin.spark.frames.time_window import WindowOperator, find_window
+from muntin.spark.frames.frame_queries import NotSharedError, Watermark
+from muntin.spark.frames.resolved.time_window import WindowOperator, find_window
 
 # What users call operators.
 _OPERATORS = {
@@ -33,18 +34,6 @@ _ABOVE = {"Project", "Filter", "Sort", "GlobalLimit", "Offset"}
 _COSTLY = ("UDF", "Subquery", "UserDefined", "Invoke", "Lambda")
 # Nodes that a projection may have in all, to be looked through.
 _LARGEST = 400
-
-
-class NotSharedError(Exception):
-    """Why a DataFrame is left to Spark as it is."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Watermark:
-    """How late the rows of a stream may be, in microseconds, and by which column of a plan."""
-
-    delay: int
-    column: Expression
 
 
 @dataclass(frozen=True, kw_only=True)
