@@ -41,10 +41,10 @@ def pack_slices(rows: DataFrame, slicer_trees: tuple[SlicerTree, ...], time: str
     cores = cores_of(session)
     buckets = max(cores, min(_BUCKETS_PER_CORE * cores, _MOST_BUCKETS))
     task = Task(_slice, slicer_trees=slicer_trees, time=time, buckets=buckets)
-    return rows.select(*_columns_read(slicer_trees, time)).mapInArrow(task, PACKED)
+    return rows.select(*_input_columns(slicer_trees, time)).mapInArrow(task, PACKED)
 
 
-def _columns_read(slicer_trees: Iterable[SlicerTree], time: str) -> list[str]:
+def _input_columns(slicer_trees: Iterable[SlicerTree], time: str) -> list[str]:
     columns = {time: None}
     for tree in slicer_trees:
         columns |= dict.fromkeys((*tree.layout.key_columns, *tree.masks))

@@ -196,11 +196,12 @@ class Results(Mapping[str, DataFrame]):
 
     def _repr_html_(self) -> str:
         rows = [
-            (query.name, query.window or "", self._answered(query)) for query in self.plan.queries
+            (query.name, query.window or "", self._how_answered(query))
+            for query in self.plan.queries
         ]
         return html_table(f"Results: {self.plan.headline}", ("query", "window", "answered"), rows)
 
-    def _answered(self, query: Query | PlainQuery) -> str:
+    def _how_answered(self, query: Query | PlainQuery) -> str:
         if isinstance(query, PlainQuery):
             return f"by Spark alone: {query.reason}"
         return "shared" if query.name in self.plan.sharing else "alone"

@@ -18,7 +18,7 @@ from muntin.spark.engine.stored_frames import store
 from muntin.spark.output.long_form import QUERY, long_form, with_query_name
 from muntin.spark.output.numbered_rows import NUMBER
 from muntin.spark.output.project import Bounds, Projection, projection
-from muntin.spark.output.stacking import CombinedAnswers, Stack, by_columns, stacked
+from muntin.spark.output.stacking import CombinedAnswers, Stack, by_columns, stack_answers
 from muntin.sql_text import squeeze
 
 
@@ -128,7 +128,9 @@ class SharedAnswers(ABC):
                 return self._projections([compiled[name] for name in names], answers)
 
             with blaming_one(self.answer, compiled):
-                stacks = stacked(project, list(compiled), answers.nodes, answers.frame, is_at_once)
+                stacks = stack_answers(
+                    project, list(compiled), answers.nodes, answers.frame, is_at_once
+                )
             if len(stacks) > 1 and self._stored_answers is None:
                 self._stored_answers = store(answers.frame)
             yield from stacks

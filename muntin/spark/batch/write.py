@@ -180,7 +180,7 @@ class WriteTo:
         self, names: Mapping[int, str], frame: DataFrame, place: str, folder: Folder
     ) -> dict[str, str]:
         """Writes a folder for each query; one without rows gets what Spark writes for no rows."""
-        self._save(_gathered(frame), place, INDEX)
+        self._save(_gather_by_query(frame), place, INDEX)
         there = set(folder.names(place))
         staged = {name: f"{place}/{INDEX}={index}" for index, name in names.items()}
         missing = [name for index, name in names.items() if f"{INDEX}={index}" not in there]
@@ -195,7 +195,7 @@ class WriteTo:
 
     def _stage_at_once(self, whole: CombinedAnswers, place: str, folder: Folder) -> dict[str, str]:
         """Writes a folder for each query, whatever its columns; each has a file at least."""
-        gathered = replace(whole, frame=_gathered(whole.frame))
+        gathered = replace(whole, frame=_gather_by_query(whole.frame))
         write_at_once(gathered, f"{self._directory}/{place}", RAW_FILES)
         there = folder.names(place)
         # A query has a folder for each of its files.
@@ -239,7 +239,7 @@ def _names(stack: Stack | CombinedAnswers) -> list[str]:
     return [name for part in parts for name in part.names.values()]
 
 
-def _gathered(frame: DataFrame) -> DataFrame:
+def _gather_by_query(frame: DataFrame) -> DataFrame:
     """Returns rows such that a query has a file, or several if it has many rows, instead of one for
     each partition."""
     return frame.hint("rebalance", col(INDEX))

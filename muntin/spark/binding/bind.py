@@ -24,7 +24,7 @@ from muntin.spark.binding.bound_tree import (
     BoundPlan,
     BoundTree,
     answer_types,
-    types_of_alone,
+    types_of_plain_answer,
     value_type_of,
 )
 from muntin.spark.binding.grouping_sql import select_events
@@ -103,7 +103,7 @@ def _bind_data_trees(
     for tree in plan.data_trees:
         queries = plan.queries_of(tree)
         types = _types_of(
-            tree, queries.values(), relations, types_of_alone(tree, queries, relations)
+            tree, queries.values(), relations, types_of_plain_answer(tree, queries, relations)
         )
         keys, time_type, of = types.of(tree.grouping, tree.aggregates)
         bound = BoundDataTree(tree=tree, time_type=time_type, keys=keys, types=of)
@@ -139,7 +139,10 @@ def _bind_periodic_trees(plan: Plan, relations: Relations) -> tuple[Plan, list[B
             # Spark resolves less in the HAVING of grouping sets than in that of each set, and less
             # in ORDER BY above HAVING.
             relations.check(query)
-    alone = [types_of_alone(tree, plan.queries_of(tree), relations) for tree in plan.periodic_trees]
+    alone = [
+        types_of_plain_answer(tree, plan.queries_of(tree), relations)
+        for tree in plan.periodic_trees
+    ]
     pairs = list(zip(plan.periodic_trees, alone, strict=True))
     known = _types_of_families([tree for tree, types in pairs if types is None], relations)
     trees = []

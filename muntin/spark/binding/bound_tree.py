@@ -124,7 +124,7 @@ def answer_types(
     )
 
 
-def types_of_alone(
+def types_of_plain_answer(
     tree: Tree, queries: Mapping[str, Query], relations: Relations
 ) -> AnswerTypes | None:
     """Returns the types of a tree whose only query Spark answers alone, read off that answer.

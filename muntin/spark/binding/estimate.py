@@ -100,7 +100,7 @@ def with_facts(work: Workload, relations: Relations, *, least_rows: float = 0) -
         for grouping, queries in groupings.items()
     }
     facts = {
-        family: _remembered({each: values[each] for each in asked}, relations, least_rows)
+        family: _cached_facts({each: values[each] for each in asked}, relations, least_rows)
         for family, asked in families.items()
     }
     chosen = facts[main.family]
@@ -162,14 +162,14 @@ def _reads(
     shares = {}
     for where, query in queries.items():
         if whole and any(column.lower() in where.lower() for column in folders):
-            read = bytes_read(_filtered(query, relations))
+            read = bytes_read(_filter_statement(query, relations))
             if read is not None and read < whole:
                 # Never zero: the share of no event has no cost to compare.
                 shares[where] = max(read, 1.0) / whole
     return shares
 
 
-def _filtered(query: Query, relations: Relations) -> DataFrame:
+def _filter_statement(query: Query, relations: Relations) -> DataFrame:
     """Returns a statement with the filter of a query: the query itself if Spark may answer it
     alone, so that it is not analysed again."""
     if isinstance(query.window, Window) and query.window.is_tumbling:
@@ -177,7 +177,7 @@ def _filtered(query: Query, relations: Relations) -> DataFrame:
     return relations.sql(query.source.inside("SELECT 1 FROM ", f" WHERE {query.where}"))
 
 
-def _remembered(
+def _cached_facts(
     groupings: Mapping[Grouping, frozenset[str]], relations: Relations, least_rows: float
 ) -> Facts | None:
     """Returns the facts of a family, sampled once for as long as its DataFrame lives."""
@@ -207,7 +207,7 @@ def sample(
         f"unix_micros(CAST({family.time} AS TIMESTAMP)) AS t",
         *(f"xxhash64(CAST({key} AS STRING)) AS k{index}" for index, key in enumerate(keys)),
         *(
-            f"xxhash64(CAST({_guarded(value, groupings)} AS STRING)) AS k{index}"
+            f"xxhash64(CAST({_guard_value(value, groupings)} AS STRING)) AS k{index}"
             for index, value in enumerate(values, len(keys))
         ),
         *(f"coalesce({where}, false) AS f{index}" for index, where in enumerate(filters)),
@@ -233,7 +233,7 @@ def sample(
         for index, key in enumerate((*keys, *values))
     }
     more = 1.0
-    whole = _mixed((hashes[key] for key in keys), len(events))
+    whole = _mix_hashes((hashes[key] for key in keys), len(events))
     if len(rows) == ROWS and in_all is not None and is_shuffled(times, whole):
         # The rows are spread over all of the time, with more events between them.
         more = max(1.0, in_all / ROWS)
@@ -243,7 +243,7 @@ def sample(
     return Facts(
         rate=rate,
         live={
-            of: live_keys(_mixed((hashes[key] for key in of), len(events)), in_all)
+            of: live_keys(_mix_hashes((hashes[key] for key in of), len(events)), in_all)
             for of in {*_sets(groupings, keys), *_pairs(groupings)}
         },
         shares={
@@ -254,7 +254,7 @@ def sample(
     )
 
 
-def _guarded(value: str, groupings: Mapping[Grouping, frozenset[str]]) -> str:
+def _guard_value(value: str, groupings: Mapping[Grouping, frozenset[str]]) -> str:
     """Returns a value, computed only where the filter of a grouping that needs it holds."""
     filters = {grouping.where for grouping, values in groupings.items() if value in values}
     if None in filters:
@@ -280,7 +280,7 @@ def _sets(groupings: Iterable[Grouping], keys: Sequence[str]) -> set[frozenset[s
     return {one | other for one in asked for other in asked} | {frozenset(keys)} - {frozenset()}
 
 
-def _mixed(columns: Iterable[Int64s], rows: int) -> Int64s:
+def _mix_hashes(columns: Iterable[Int64s], rows: int) -> Int64s:
     """Returns one hash for several of each row."""
     mixed = np.zeros(rows, np.int64)
     for column in columns:

@@ -16,7 +16,7 @@ _CLASSIC = "org.apache.spark.sql.classic"
 _ANALYSIS = "org.apache.spark.sql.catalyst.analysis"
 
 
-def analyzed(frame: DataFrame) -> Plan:
+def analyzed_plan(frame: DataFrame) -> Plan:
     """Returns the plan of a DataFrame as Spark resolved it: columns have ids."""
     return frame._jdf.queryExecution().analyzed()
 

@@ -4,7 +4,15 @@ import re
 
 from pyspark.sql import DataFrame
 
-from muntin.spark.engine.catalyst import Expression, Plan, analyzed, children, items, kind, walk
+from muntin.spark.engine.catalyst import (
+    Expression,
+    Plan,
+    analyzed_plan,
+    children,
+    items,
+    kind,
+    walk,
+)
 from muntin.spark.engine.session_kind import may_use_internals
 
 # A larger size is Spark's default for an unknown one.
@@ -119,6 +127,6 @@ def may_fail(frame: DataFrame) -> bool:
     """Whether an expression of a DataFrame's plan may fail for some row; when in doubt, it may."""
     return any(
         not all(map(is_safe, items(expressions)))
-        for expressions in (operator.expressions() for operator in walk(analyzed(frame)))
+        for expressions in (operator.expressions() for operator in walk(analyzed_plan(frame)))
         if not _COLUMNS.fullmatch(expressions.toString())
     )

@@ -14,7 +14,7 @@ from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
-from muntin.spark.engine.catalyst import Plan, analyzed, frame_of, items, rewritten
+from muntin.spark.engine.catalyst import Plan, analyzed_plan, frame_of, items, rewritten
 from muntin.spark.engine.session_kind import is_connect, may_use_internals
 
 _SQL = "org.apache.spark.sql.execution.datasources"
@@ -57,8 +57,8 @@ class DistinctReads:
         if is_connect(self._session):
             return frame
         if not may_use_internals(self._session):
-            return self._sampled(frame)
-        plan = analyzed(frame)
+            return self._sample_if_alike(frame)
+        plan = analyzed_plan(frame)
         leaves = items(plan.collectLeaves())
         earlier = dict(self._leaves)
         for leaf in leaves:
@@ -72,11 +72,11 @@ class DistinctReads:
             if not self._is_mistaken(part, earlier):
                 return part
             sample = frame_of(part, self._session).sample(fraction=1.0, seed=len(earlier))
-            return analyzed(sample)
+            return analyzed_plan(sample)
 
         return frame_of(rewritten(plan, chosen, self._session), self._session)
 
-    def _sampled(self, frame: DataFrame) -> DataFrame:
+    def _sample_if_alike(self, frame: DataFrame) -> DataFrame:
         files = frozenset(frame.inputFiles())
         earlier = list(self._files)
         self._files.append(files)

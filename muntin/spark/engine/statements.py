@@ -9,7 +9,7 @@ from uuid import uuid4
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from muntin.spark.engine.catalyst import analyzed, children, frame_of, kind
+from muntin.spark.engine.catalyst import analyzed_plan, children, frame_of, kind
 from muntin.spark.engine.same_rows import unlike_others
 from muntin.spark.engine.session_kind import is_connect, may_use_internals
 from muntin.spark.error_text import first_line
@@ -79,7 +79,7 @@ def without_projection(frame: DataFrame) -> DataFrame:
     """Returns the rows of a `SELECT *` as the plan that every statement over them contains."""
     if not may_use_internals(frame.sparkSession):
         return frame
-    plan = analyzed(frame)
+    plan = analyzed_plan(frame)
     if kind(plan) != "Project":
         # With common table expressions inside, other statements have another plan.
         return frame
@@ -91,7 +91,7 @@ def shown_expressions(frame: DataFrame) -> str | None:
     """Returns the expressions of a DataFrame as Spark shows them once resolved; None if unknown."""
     if not may_use_internals(frame.sparkSession):
         return None
-    return str(analyzed(frame).expressions().toString())
+    return str(analyzed_plan(frame).expressions().toString())
 
 
 @dataclass(frozen=True, kw_only=True)

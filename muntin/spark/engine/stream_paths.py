@@ -12,7 +12,7 @@ from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
     Expression,
     Plan,
-    analyzed,
+    analyzed_plan,
     children,
     identity,
     items,
@@ -168,11 +168,11 @@ def description(path: StreamPath, session: SparkSession) -> tuple[str, ...]:
             if join.condition is not None:
                 condition = resolved_by(join.condition, meanings, session).sql()
             texts.append(f"{'inner' if join.is_inner else 'left'} join on {condition}")
-            texts += (_described(node) for node in walk(join.table) if kind(node) != "View")
+            texts += (_describe(node) for node in walk(join.table) if kind(node) != "View")
     return tuple(_RANDOM_NAME.sub("", text) for text in texts)
 
 
-def _described(node: Plan) -> str:
+def _describe(node: Plan) -> str:
     """Returns an operator of a static table as text, without ids, paths and rows."""
     if kind(node) == "SubqueryAlias":
         return f"as {node.identifier().toString()}"
@@ -213,7 +213,7 @@ def watermarks_of(data: DataFrame) -> Watermarks:
     elif not may_use_internals(data.sparkSession):
         calls, streams = len(delays), 0
     else:
-        nodes = list(walk(analyzed(data)))
+        nodes = list(walk(analyzed_plan(data)))
         calls = sum(kind(node) == "EventTimeWatermark" for node in nodes)
         streams = sum(node.isStreaming() and not children(node) for node in nodes)
     return Watermarks(delays=delays, calls=calls, streams=streams)
@@ -227,7 +227,7 @@ def paths_of_stream(data: DataFrame) -> list[str]:
         return []
     try:
         paths = []
-        for leaf in items(analyzed(data).collectLeaves()):
+        for leaf in items(analyzed_plan(data).collectLeaves()):
             if leaf.getClass().getSimpleName() == "StreamingRelation":
                 path = leaf.dataSource().options().get("path")
                 paths += [str(path.get())] if path.isDefined() else []

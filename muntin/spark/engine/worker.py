@@ -85,23 +85,23 @@ class Task:
     def __init__(
         self, function: "Callable[..., Iterator[pa.RecordBatch]]", **arguments: object
     ) -> None:
-        self._pickled = pickled(partial(function, **arguments))
+        self._pickled = pickle_value(partial(function, **arguments))
 
     def __call__(self, batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         """Called once per task."""
         begin_task()
         receive_kernels()
-        rows: Iterator[pa.RecordBatch] = unpickled(self._pickled)(batches)
+        rows: Iterator[pa.RecordBatch] = unpickle_value(self._pickled)(batches)
         return rows
 
 
-def pickled(value: object) -> bytes:
+def pickle_value(value: object) -> bytes:
     """Returns a value as bytes; it may have classes and functions of a user's notebook."""
     return bytes(cloudpickle.dumps(value))  # type: ignore[no-untyped-call]
 
 
 @lru_cache(maxsize=16)
-def unpickled(data: bytes) -> Any:
+def unpickle_value(data: bytes) -> Any:
     """Returns what was pickled, the same objects in every task of a worker.
 
     Spark unpickles a task's function for each task. Kernels are cached by the functions that they

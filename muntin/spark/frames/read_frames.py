@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 
 from muntin.model.query import PlainQuery
-from muntin.spark.engine.catalyst import analyzed
+from muntin.spark.engine.catalyst import analyzed_plan
 from muntin.spark.engine.session_kind import is_connect, may_use_internals
 from muntin.spark.frames.frame_queries import ReadFrames, own_table, session_of, whole_frame
 from muntin.spark.frames.resolved.read_resolved import read_resolved
@@ -44,7 +44,7 @@ def read_frames(frames: Mapping[str, DataFrame], *, own_definitions: bool = Fals
                 name=name,
                 statement=whole_frame(name),
                 reason=reasons[name],
-                window=first_window(analyzed(frame)) if has_plans else None,
+                window=first_window(analyzed_plan(frame)) if has_plans else None,
             )
             for name, frame in frames.items()
         ),

@@ -23,7 +23,7 @@ _ROW = f"{RESERVED}row"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Resolved:
+class _QueryColumns:
     """A query's condition, None for all of its rows, and its columns, as SQL over a frame."""
 
     condition: str | None
@@ -82,7 +82,7 @@ def _among(numbers: Sequence[int], sql: str, number: str, queries: int) -> str:
 
 def _resolve(
     projections: Mapping[str, Projection], frame: DataFrame
-) -> tuple[DataFrame, dict[str, _Resolved]]:
+) -> tuple[DataFrame, dict[str, _QueryColumns]]:
     """Adds the values of all expressions that use names to the frame; returns each query over it.
 
     Rows have the number of their query, by its place among the projections, in `NUMBER`.
@@ -93,7 +93,9 @@ def _resolve(
     for number, (query, projection) in enumerate(projections.items()):
         texts = [projection.having] if projection.having is not None else []
         if not texts and not any(output.uses_names for output in projection.outputs):
-            answers[query] = _Resolved(condition=projection.condition, outputs=projection.outputs)
+            answers[query] = _QueryColumns(
+                condition=projection.condition, outputs=projection.outputs
+            )
             continue
         scope = next((scope for scope in scopes if scope.takes(projection.names)), None)
         if scope is None:
@@ -102,7 +104,7 @@ def _resolve(
         scope.add(number, projection.names)
         conditions = [projection.condition] if projection.condition is not None else []
         conditions += [scope.ask(number, text, next(columns)) for text in texts]
-        answers[query] = _Resolved(
+        answers[query] = _QueryColumns(
             condition=" AND ".join(f"({part})" for part in conditions) or None,
             outputs=tuple(
                 replace(output, sql=scope.ask(number, output.sql, next(columns)), uses_names=False)
@@ -171,7 +173,9 @@ def merge_columns(outputs: Mapping[str, Sequence[Output]]) -> list[Output]:
     `outputs` has the columns of every query, by number; an empty one if they are not wanted.
     """
     names = dict.fromkeys(output.name for of_query in outputs.values() for output in of_query)
-    return [_merge([_named(name, of_query) for of_query in outputs.values()]) for name in names]
+    return [
+        _merge([_find_output(name, of_query) for of_query in outputs.values()]) for name in names
+    ]
 
 
 def merge_columns_in_order(outputs: Mapping[str, Sequence[Output]]) -> list[Output]:
@@ -204,7 +208,7 @@ def _add_numbers(queries: Sequence[str], nodes: Sequence[TreeNode], frame: DataF
     return frame.selectExpr("*", f"explode({pick(lists, NODE)}) AS {NUMBER}")
 
 
-def _named(name: str, outputs: Iterable[Output]) -> Output | None:
+def _find_output(name: str, outputs: Iterable[Output]) -> Output | None:
     return next((output for output in outputs if output.name == name), None)
 
 

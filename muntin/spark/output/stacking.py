@@ -136,7 +136,7 @@ class Stacking:
         return expr(f"CASE WHEN {NUMBER} IN ({numbers}) THEN named_struct({fields}) END")
 
 
-def stacked(
+def stack_answers(
     project: Callable[[Sequence[str]], Mapping[str, Projection]],
     queries: Sequence[str],
     nodes: Sequence[TreeNode],
@@ -165,7 +165,7 @@ def stacked(
     if ordered:
         # Each is a frame of its own, in its order.
         others = [name for name in queries if name not in ordered]
-        rest = stacked(project, others, nodes, frame, is_at_once) if others else []
+        rest = stack_answers(project, others, nodes, frame, is_at_once) if others else []
         return [*rest, *(stack([name]) for name in ordered)]
     rows = number_rows(projections, nodes, frame)
     groups = alike(schemas_of(rows))

@@ -171,7 +171,7 @@ def test_dataframes_that_are_left_apart_are_not_confirmed(folders, monkeypatch):
     def refuse(*_):
         raise NotSharedError("it means something else")
 
-    monkeypatch.setattr("muntin.spark.frames.read_frames.confirm", refuse)
+    monkeypatch.setattr("muntin.spark.frames.resolved.read_resolved.confirm", refuse)
     hour, temp = window("ts", "1 hour"), avg("temp").alias("a")
     frames = {key: folders.groupBy(key, hour).agg(temp) for key in ("device", "site")}
     with mt.share(frames) as results:

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from muntin.spark.engine.catalyst import (
     Expression,
     Plan,
-    analyzed,
+    analyzed_plan,
     children,
     identity,
     items,
@@ -55,13 +55,15 @@ class Chain:
 
 def chain_of(frame: DataFrame) -> Chain:
     """Returns the operators of a DataFrame; raises `NotSharedError` if it has others."""
-    plan = analyzed(frame)
+    plan = analyzed_plan(frame)
     above = []
     while kind(plan) != "Aggregate":
         if kind(plan) not in _ABOVE | _NAMES:
             inside = any(kind(node) == "Aggregate" for node in walk(plan))
             raise NotSharedError(
-                f"it has {_called(plan)} above its groupBy" if inside else "it has no groupBy"
+                f"it has {_operator_name(plan)} above its groupBy"
+                if inside
+                else "it has no groupBy"
             )
         if kind(plan) not in _NAMES:
             above.append(plan)
@@ -124,6 +126,6 @@ def is_plain(expressions: list[Expression]) -> bool:
     return True
 
 
-def _called(plan: Plan) -> str:
+def _operator_name(plan: Plan) -> str:
     """Returns an operator as users call it."""
     return _OPERATORS.get(kind(plan), kind(plan))

@@ -25,7 +25,7 @@ from muntin.spark.frames.frame_queries import (
 )
 from muntin.spark.frames.resolved.chain import Chain, chain_of
 from muntin.spark.frames.resolved.relation import Relation
-from muntin.spark.frames.resolved.shape import computed, computed_columns, shape_of
+from muntin.spark.frames.resolved.shape import aliases_of, computed_columns, shape_of
 from muntin.spark.frames.resolved.time_window import WindowOperator
 from muntin.spark.frames.resolved.to_query import WrittenQuery, confirm, write_query
 
@@ -141,7 +141,7 @@ def _operators_of_stream(chains: Sequence[Chain]) -> int:
         if kind(operator) == "Filter":
             is_of_stream = is_marked
         else:
-            is_of_stream = any(identity(each) in times for each in computed(operator))
+            is_of_stream = any(identity(each) in times for each in aliases_of(operator))
         if is_of_stream:
             count = place
     return count

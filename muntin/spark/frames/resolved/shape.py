@@ -131,7 +131,7 @@ def computed_columns(base: Plan, session: SparkSession) -> dict[int, Expression]
     return columns
 
 
-def computed(project: Plan) -> list[Expression]:
+def aliases_of(project: Plan) -> list[Expression]:
     """Returns the columns that a projection adds or renames."""
     return [each for each in expressions_of(project) if kind(each) == "Alias"]
 
@@ -139,7 +139,9 @@ def computed(project: Plan) -> list[Expression]:
 def _meanings(
     project: Plan, names: Mapping[int, Expression], session: SparkSession
 ) -> dict[int, Expression]:
-    return {identity(each): resolved_by(_bare(each), names, session) for each in computed(project)}
+    return {
+        identity(each): resolved_by(_bare(each), names, session) for each in aliases_of(project)
+    }
 
 
 def _read_above(

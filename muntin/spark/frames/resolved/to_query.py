@@ -14,7 +14,7 @@ from muntin.model.query import Column, Query
 from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
     Expression,
-    analyzed,
+    analyzed_plan,
     attribute_named,
     children,
     items,
@@ -254,7 +254,7 @@ def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:
     core = replace(query, columns=(), having=None, ending=None, statement=None)
     try:
         frame = sql_over(session, core.to_sql(), {table: relation})
-        answers = items(analyzed(frame).output())
+        answers = items(analyzed_plan(frame).output())
         by_name = dict(zip(query.names, answers, strict=True))
         _confirm_calls(written, frame, relation)
         for name, expression in written.names.items():
@@ -269,10 +269,10 @@ def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:
             return rewritten(expression, chosen, session)
 
         texts = [*(column.expression for column in query.columns), *written.order]
-        actual = expressions_of(analyzed(frame.selectExpr(*texts)))
+        actual = expressions_of(analyzed_plan(frame.selectExpr(*texts)))
         pairs = list(zip(actual, [*shape.columns, *shape.ending.order], strict=True))
         if shape.having:
-            condition = analyzed(frame.where(query.having or "true")).condition()
+            condition = analyzed_plan(frame.where(query.having or "true")).condition()
             pairs += zip(_conjuncts(condition, len(shape.having)), shape.having, strict=True)
     except PySparkException:
         raise NotSharedError("Spark cannot read what stands above its groupBy as SQL") from None
@@ -285,7 +285,7 @@ def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:
 def _confirm_calls(written: WrittenQuery, frame: DataFrame, relation: DataFrame) -> None:
     """Raises `NotSharedError` unless Spark makes the same calls of the query's aggregates."""
     query = written.query
-    plan = analyzed(frame)
+    plan = analyzed_plan(frame)
     while kind(plan) != "Aggregate":
         (plan,) = children(plan)
     made = [
@@ -294,7 +294,7 @@ def _confirm_calls(written: WrittenQuery, frame: DataFrame, relation: DataFrame)
         for node in walk(each)
         if kind(node) == "AggregateExpression"
     ]
-    columns = {each.name(): each for each in items(analyzed(relation).output())}
+    columns = {each.name(): each for each in items(analyzed_plan(relation).output())}
     arguments = [(each, columns[name]) for name, each in written.arguments.items()]
     for name, call in zip(query.aggregates, made, strict=True):
         asked = written.names.get(name)

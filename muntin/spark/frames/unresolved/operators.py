@@ -160,7 +160,7 @@ def plans_of(relation: Relation, names: Names, plans: Mapping[int, Names]) -> di
     return dict(plans) if number is None else {**plans, number: names}
 
 
-def grouped(relation: Relation, write: ExpressionSql) -> tuple[list[str], list[str]]:
+def group_by_sql(relation: Relation, write: ExpressionSql) -> tuple[list[str], list[str]]:
     """Returns the keys and the aggregates of a `groupBy` as SQL."""
     _, aggregate = operator_of(relation)
     keys = [write.text(each) for each in aggregate.grouping_expressions]
