@@ -24,7 +24,7 @@ from muntin.spark.binding.grouping_sql import (
 )
 from muntin.spark.binding.relations import Relations, is_ansi
 from muntin.spark.binding.slicer_columns import layout_of_records, record_columns
-from muntin.spark.engine.stored_frames import is_computable, store
+from muntin.spark.engine.plan_reuse import is_computable, store
 from muntin.spark.output.project import from_slots
 from muntin.sql_text import SqlText
 

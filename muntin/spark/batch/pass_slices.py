@@ -25,8 +25,8 @@ from muntin.spark.binding.slicer_columns import (
     storages_of,
 )
 from muntin.spark.engine.local_group_by import within_partitions
+from muntin.spark.engine.plan_reuse import is_computable, store
 from muntin.spark.engine.session_kind import cores_of
-from muntin.spark.engine.stored_frames import is_computable, store
 
 
 class PassSlices:

@@ -19,8 +19,8 @@ from muntin.spark.binding.bound_tree import BoundPeriodicTree, BoundPlan
 from muntin.spark.binding.estimate import with_facts
 from muntin.spark.binding.relations import Relations
 from muntin.spark.display import few_names, html_table
+from muntin.spark.engine.plan_reuse import store
 from muntin.spark.engine.settings import SettingsOfAnalysis
-from muntin.spark.engine.stored_frames import store
 from muntin.spark.output.long_form import QUERY, check_names, union_long_form, with_query_name
 from muntin.spark.output.stacking import by_columns
 

@@ -13,8 +13,8 @@ from muntin.model.query import Query, parts_of
 from muntin.model.trees import Tree, TreeNode
 from muntin.model.windows.window import Window
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.relations import Relations, blaming, blaming_one
-from muntin.spark.engine.stored_frames import store
+from muntin.spark.binding.relations import Relations, naming_query, naming_refused_query
+from muntin.spark.engine.plan_reuse import store
 from muntin.spark.output.long_form import QUERY, long_form, with_query_name
 from muntin.spark.output.numbered_rows import NUMBER
 from muntin.spark.output.project import Bounds, Projection, projection
@@ -102,7 +102,7 @@ class SharedAnswers(ABC):
         query = self.queries[name]
         if self._is_left_to_spark(query):
             return self._plain_answer(query)
-        with blaming(query):
+        with naming_query(query):
             if not self._is_computable(query):
                 return self._answer_alone(name)
             return self._shared_answer(query)
@@ -127,7 +127,7 @@ class SharedAnswers(ABC):
             def project(names: Sequence[str]) -> dict[str, Projection]:
                 return self._projections([compiled[name] for name in names], answers)
 
-            with blaming_one(self.answer, compiled):
+            with naming_refused_query(self.answer, compiled):
                 stacks = stack_answers(
                     project, list(compiled), answers.nodes, answers.frame, is_at_once
                 )
@@ -158,7 +158,7 @@ class SharedAnswers(ABC):
             # Answers with an order are made of stored slices. Then these are, too.
             answers = self._combine(parts, is_stored=any(query.ending for query in others))
             called = {part.name: part.asked.name for part in parts}
-            with blaming_one(self.answer, called.values()):
+            with naming_refused_query(self.answer, called.values()):
                 projections = self._projections(parts, answers)
                 frames.insert(
                     0, long_form(projections, answers.nodes, answers.frame, column, called)

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.spark.engine.catalyst import analyzed_plan, children, frame_of, kind
-from muntin.spark.engine.same_rows import unlike_others
+from muntin.spark.engine.plan_reuse import unlike_others
 from muntin.spark.engine.session_kind import is_connect, may_use_internals
 from muntin.spark.error_text import first_line
 from muntin.sql_text import SqlText

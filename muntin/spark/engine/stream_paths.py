@@ -26,7 +26,7 @@ from muntin.spark.engine.connect_plans import (
     relation_of,
     relations_in,
 )
-from muntin.spark.engine.same_rows import same_rows
+from muntin.spark.engine.plan_reuse import same_rows
 from muntin.spark.engine.session_kind import is_connect, may_use_internals
 
 PROJECT, FILTER, JOIN, WATERMARK = "Project", "Filter", "Join", "EventTimeWatermark"

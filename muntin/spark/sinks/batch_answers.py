@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import DataFrame
 
-from muntin.spark.engine.stored_frames import store
+from muntin.spark.engine.plan_reuse import store
 from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack
 from muntin.spark.sinks.sink import Answer, Answers
 

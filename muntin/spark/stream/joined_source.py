@@ -8,9 +8,9 @@ from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping
 from muntin.model.windows.window import Duration
-from muntin.spark.binding.relations import Relations, blaming
+from muntin.spark.binding.relations import Relations, naming_query
 from muntin.spark.engine.catalyst import analyzed_plan, items, kind
-from muntin.spark.engine.same_rows import same_rows
+from muntin.spark.engine.plan_reuse import same_rows
 from muntin.spark.engine.stream_paths import (
     FILTER,
     JOIN,
@@ -62,7 +62,7 @@ class JoinedSource(Source):
         times: dict[int, str] = {}
         for tree in plan.trees:
             query = next(iter(plan.queries_of(tree).values())).asked
-            with blaming(query):
+            with naming_query(query):
                 path, place = self._path(tree.grouping, query.name, relations)
             paths[tree.grouping.relation] = path
             times.setdefault(place, query.name)

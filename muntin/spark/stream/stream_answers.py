@@ -19,7 +19,7 @@ from muntin.runtime.state.figures import ALL, ARRIVED, FIGURE, KEYS, TREE
 from muntin.runtime.state.stream_tree import StreamTree
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.relations import Relations, blaming, blaming_one
+from muntin.spark.binding.relations import Relations, naming_query, naming_refused_query
 from muntin.spark.engine.listeners import Report
 from muntin.spark.output.long_form import QUERY, check_names, long_form
 from muntin.spark.output.numbered_rows import (
@@ -176,10 +176,10 @@ class StreamAnswers:
         """Each row once for every query that asks for it, with the query's number."""
 
         def answer(name: str) -> DataFrame:
-            with blaming(self._query(name)):
+            with naming_query(self._query(name)):
                 return self.of(name, answers)
 
-        with blaming_one(answer, self.queries):
+        with naming_refused_query(answer, self.queries):
             projections, called = self._any_size, self._called
             if self._late:
                 rows = Output(name=ROWS, sql=ROWS)
@@ -260,7 +260,7 @@ class StreamAnswers:
         tree, number = self.places[name]
         bound = self._bound[tree.number]
         query = self._parts[name]
-        with blaming(query.asked):
+        with naming_query(query.asked):
             projected = projection(
                 query,
                 from_slots(tree.tree.nodes[number], tree.layout, bound),

@@ -8,7 +8,7 @@ from muntin.model.prices import Prices
 from muntin.model.time import MINUTE, SECOND
 from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
-from muntin.spark.engine.stored_frames import store
+from muntin.spark.engine.plan_reuse import store
 from tests.support.answers import TOLERANCE, assert_equal_answers
 from tests.support.comparing import Pair, assert_pairs_equal
 from tests.support.executed_plans import counting_rows, scans, stored_frames

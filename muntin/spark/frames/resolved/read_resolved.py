@@ -14,7 +14,7 @@ from muntin.spark.engine.catalyst import (
     kind,
     walk,
 )
-from muntin.spark.engine.same_rows import same_rows
+from muntin.spark.engine.plan_reuse import same_rows
 from muntin.spark.frames.frame_queries import (
     FrameGroup,
     FrameQuery,
