@@ -22,15 +22,16 @@ from muntin.errors import MuntinError, RunError
 from muntin.model.query import PlainQuery, Query
 from muntin.model.time import parse_duration
 from muntin.optimizer.strategies import STEADY
+from muntin.spark.engine.folder import texts_in
 from muntin.spark.engine.session_kind import cores_of
+from muntin.spark.engine.settings import settings
+from muntin.spark.error_text import error_line
 from muntin.spark.files import INPUT_FORMATS, FileKind, InputFormat, stream_files
-from muntin.spark.folder import texts_in
 from muntin.spark.frames.stream_frames import WATERMARK
 from muntin.spark.pipeline.pipeline import Pipeline
 from muntin.spark.pipeline.status import Status
 from muntin.spark.pipeline.stream_options import DROP_QUERY, STOP, StreamOptions
-from muntin.spark.session import one_line, session_at
-from muntin.spark.settings import settings
+from muntin.spark.session import session_at
 from muntin.spark.sinks.folder_sink import Files
 
 # The file in the checkpoint that stores the input's format and columns. Spark's readers ignore
@@ -299,7 +300,7 @@ def _apply_edit(pipeline: Pipeline, session: SparkSession, file: Path, view: Sta
             pipeline.replace(sql_file.queries)
     except (MuntinError, PySparkException, Py4JError, OSError) as error:
         is_own = isinstance(error, MuntinError | OSError)
-        message = str(error) if is_own else one_line(error)
+        message = str(error) if is_own else error_line(error)
         view.say(f"{' '.join((message or '').split())}; the queries before go on", wrong=True)
         return
     starts = [

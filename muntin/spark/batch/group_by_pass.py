@@ -1,7 +1,7 @@
 """Makes the slices of a pass by one GROUP BY in Spark, with every tree's components and filter."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 
@@ -13,56 +13,52 @@ from muntin.runtime.slicer.slicer_tree import SlicerTree
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
-from muntin.spark.batch.filters import ConditionBits, SafeExpressions, has_bits
-from muntin.spark.batch.slices import START, Slices, native_columns
-from muntin.spark.binding.bound_tree import BoundPeriodicTree
-from muntin.spark.binding.grouping_sql import selected, value_type_of
-from muntin.spark.binding.instants import micros, slice_start
+from muntin.spark.batch.native_combine import Slices, native_columns
+from muntin.spark.binding.bound_tree import BoundPeriodicTree, value_type_of
+from muntin.spark.binding.grouping_sql import START, micros, select_events, slice_start
 from muntin.spark.binding.relations import Relations, is_ansi
+from muntin.spark.binding.slicer_columns import ConditionBits, SafeExpressions, has_bits
 from muntin.sql.filters import conjuncts, split_by_keys
 from muntin.sql_text import only_where
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupByPass:
-    """The rows of a GROUP BY, and what each tree, by its number, takes from them."""
+class PassRows:
+    """The rows of a pass, events or partials, and what each tree takes from them, by its number."""
 
     frame: DataFrame
-    slices: Mapping[int, Slices]
-    slicer_trees: tuple[SlicerTree, ...]
+    # The column with the time of an event, or with the start of a partial.
+    time: str
+    # What the slicer makes for each tree whose partials the compiled runtime takes.
+    slicer_trees: Mapping[int, SlicerTree]
+    # The partials of each tree that Spark may combine.
+    slices: Mapping[int, Slices] = field(default_factory=dict)
 
 
 def group_by_pass(
     trees: Mapping[int, BoundPeriodicTree],
-    keys: Sequence[str],
+    grouping: Grouping,
     slicing: Slicing,
-    where: str | None,
     names: Mapping[str, str],
     relations: Relations,
-) -> GroupByPass:
-    """Aggregates a family's events by `keys` and slice, once for all trees.
+) -> PassRows:
+    """Aggregates the events of a grouping by its keys and slices, once for all trees.
 
-    `where` lets in every event that some tree takes. `names` has the column of each key. An event
-    counts for a tree where the tree's filter holds. What the keys decide of a filter is not asked
-    of events: it chooses among the rows.
+    Its filter passes every event that some tree takes. `names` has the column of each key. An event
+    counts for a tree if the tree's filter holds. The part of a filter that depends on keys alone
+    is applied to the partials instead.
     """
     columns = _Columns(relations)
-    first = next(iter(trees.values()))
-    grouping = Grouping(
-        relation=first.tree.grouping.relation,
-        time=first.tree.grouping.time,
-        where=where,
-        keys=tuple(keys),
-    )
+    time_type = next(iter(trees.values())).time_type
     filters = (bound.tree.grouping.where for bound in trees.values())
     safe = SafeExpressions(grouping.relation, relations, filters)
     bits = ConditionBits()
     layouts, components, masks = {}, {}, {}
     for number, bound in trees.items():
         own = bound.tree.grouping.where
-        of_keys, guard = None, None if own == where else own
+        of_keys, guard = None, None if own == grouping.where else own
         if guard is not None and safe.is_filter(guard) and safe.are_arguments(bound):
-            of_keys, guard = split_by_keys(guard, keys)
+            of_keys, guard = split_by_keys(guard, grouping.keys)
         components[number] = columns.names_of(bound, guard)
         masks[number] = bits.masks(_conditions(guard, of_keys))
         layouts[number] = Layout(
@@ -70,40 +66,42 @@ def group_by_pass(
             start=START,
             storages=tuple(columns.storages(bound, guard)),
         )
-    start = slice_start(slicing, micros(grouping.time, first.time_type))
-    keys_and_start = {**{names[key]: key for key in keys}, START: start}
+    start = slice_start(slicing, micros(grouping.time, time_type))
+    keys_and_start = {**{names[key]: key for key in grouping.keys}, START: start}
     items = {**keys_and_start, **columns.calls, **bits.columns}
-    by = ", ".join([*keys, start])
-    frame = relations.sql(selected(grouping, items).inside("", f" GROUP BY {by}"))
-    return GroupByPass(
+    by = ", ".join([*grouping.keys, start])
+    frame = relations.sql(select_events(grouping, items).inside("", f" GROUP BY {by}"))
+    return PassRows(
         frame=frame,
+        time=START,
         slices={
             number: Slices(
                 rows=frame,
                 condition=has_bits(masks[number]) or None,
-                layout=layouts[number],
+                key_columns=layouts[number].key_columns,
                 names=components[number],
             )
             for number in trees
         },
-        slicer_trees=tuple(
-            SlicerTree(
+        slicer_trees={
+            number: SlicerTree(
                 number=number,
                 layout=layouts[number],
                 slicing=bound.tree.slicing,
                 masks=masks[number],
-                is_whole=bound.tree.grouping.keys == tuple(keys) and bound.tree.slicing == slicing,
+                is_whole=bound.tree.grouping.keys == grouping.keys
+                and bound.tree.slicing == slicing,
                 part_width=bound.tree.time_part,
                 longest=bound.tree.longest,
             )
             for number, bound in trees.items()
             if len(bound.tree.combined_by_spark) < len(bound.tree.queries)
-        ),
+        },
     )
 
 
 class _Columns:
-    """The columns of a GROUP BY: the calls of every component under its filter, once each."""
+    """The columns of a GROUP BY: the aggregate calls of every component and filter, each once."""
 
     def __init__(self, relations: Relations) -> None:
         self.calls: dict[str, str] = {}
@@ -112,11 +110,11 @@ class _Columns:
         self._stems: dict[tuple[tuple[str, str], ...], str] = {}
 
     def names_of(self, bound: BoundPeriodicTree, guard: str | None) -> dict[Component, str]:
-        """Returns the column of each component of a tree, and adds those that are new."""
+        """Returns the column of each component of a tree; adds the columns that are new."""
         names = {}
         for aggregate in bound.tree.aggregates:
             if not aggregate.definition.is_native:
-                # Spark alone answers a tree that has some and is made here.
+                # If a tree with such an aggregate is made here, Spark alone answers it.
                 continue
             value_types = self._value_types(bound)
             for component in aggregate.components:
@@ -153,7 +151,7 @@ class _Columns:
                 calls = native_columns(under, name)
             else:
                 calls = under.group_by_columns(name, value_type, ansi=self._ansi)
-            # Components of several aggregates may be the same calls.
+            # Components of different aggregates may consist of the same calls.
             texts = tuple((column.removeprefix(name), sql) for column, sql in calls.items())
             stem = self._stems.setdefault(texts, name)
             self._names[place] = stem
@@ -163,8 +161,8 @@ class _Columns:
 
 
 def _conditions(guard: str | None, of_keys: str | None) -> Iterator[str]:
-    """Yields what holds for rows that a filter let events into: what the keys decide of it, and
-    that there were such events."""
+    """Yields the conditions of partials that have events which pass a filter, given as the part
+    that depends on keys alone and the rest."""
     if of_keys is not None:
         yield from conjuncts(of_keys)
     if guard is not None:

@@ -1,16 +1,54 @@
 """Combines slices into windows in Spark SQL, for types that the compiled runtime does not take."""
 
+from dataclasses import dataclass
+
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 from pyspark.sql.types import DataType
 
-from muntin.aggregates.aggregate import Aggregate
+from muntin.aggregates.aggregate import Aggregate, Component
 from muntin.aggregates.table import VALUE
 from muntin.model.trees import Node
 from muntin.runtime.periodic.tree import BEGIN
-from muntin.spark.batch.slices import START, Slices, present_column
-from muntin.spark.binding.grouping_sql import Types
+from muntin.spark.binding.bound_tree import Types
+from muntin.spark.binding.grouping_sql import START
 from muntin.spark.binding.runtime_types import NUMERIC
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slices:
+    """Partials of a tree as a DataFrame: its keys, `start`, and the columns of each component.
+
+    The rows may have more keys and finer slices than the tree.
+    """
+
+    # The rows of all trees of the pass; those for which `condition` holds belong to this tree.
+    rows: DataFrame
+    condition: str | None
+    key_columns: tuple[str, ...]
+    # The column of every component, or the stem of its columns if it has several.
+    names: dict[Component, str]
+
+    @property
+    def frame(self) -> DataFrame:
+        """The rows of this tree; Spark analyses them anew with every call."""
+        return self.rows if self.condition is None else self.rows.where(self.condition)
+
+
+def native_columns(component: Component, name: str) -> dict[str, str]:
+    """Returns the columns of a component that Spark combines, as aggregate calls by name."""
+    scalars = component.partial_sql()
+    if component.kind == "sum":
+        return {name: component.call("sum"), _count_column(name): component.call("count")}
+    if len(scalars) > 1:
+        return {f"{name}_{index}": sql for index, sql in enumerate(scalars.values())}
+    (value,) = scalars.values()
+    return {name: value}
+
+
+def _count_column(name: str) -> str:
+    """Returns the column that counts a sum's values: a sum may be null because it overflowed."""
+    return f"{name}_n"
 
 
 def combine_natively(node: Node, slices: Slices, types: Types) -> DataFrame:
@@ -29,7 +67,7 @@ def combine_natively(node: Node, slices: Slices, types: Types) -> DataFrame:
         if window.grows:
             last = f"{START} - pmod({START} - {window.offset}L, {window.size}L)"
         begins = f"explode(sequence({first}, {last}, {window.slide}L))"
-    keys = slices.layout.key_columns
+    keys = slices.key_columns
     answers = [
         f"{_answer(aggregate, slices, types[aggregate])} AS a{index}"
         for index, aggregate in enumerate(node.aggregates)
@@ -66,9 +104,9 @@ def _sum(name: str, slices: Slices, kind: DataType) -> str:
         # The second is zero, or so large that this overflows, with Spark's own error.
         return f"sum({name}_0) + sum({name}_1) * 9223372036854775807L"
     total = f"CAST(sum({name}) AS {kind.simpleString()})"
-    present = present_column(name)
-    if present not in slices.rows.columns:
+    counted = _count_column(name)
+    if counted not in slices.rows.columns:
         return total
     # A sum that is null although it has values has overflowed, and so has the window.
-    lost = f"bool_or({name} IS NULL AND {present} > 0)"
+    lost = f"bool_or({name} IS NULL AND {counted} > 0)"
     return f"CASE WHEN {lost} THEN NULL ELSE {total} END"

@@ -16,7 +16,7 @@ from typing import Any
 
 from muntin.errors import RunError
 from muntin.model.time import MILLISECOND
-from muntin.spark.folder import Texts
+from muntin.spark.engine.folder import Texts
 
 SPARK = "spark"
 

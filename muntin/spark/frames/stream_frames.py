@@ -13,7 +13,7 @@ from muntin.errors import RunError, no_frame
 from muntin.model.query import Query
 from muntin.model.time import format_duration, parse_duration
 from muntin.model.windows.window import Duration
-from muntin.spark.engine.catalyst import analyzed, frame_of, items, watermark_delay
+from muntin.spark.engine.catalyst import analyzed_plan, frame_of, items, watermark_delay
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.engine.stream_paths import (
     StreamPath,
@@ -90,7 +90,7 @@ def _of_tables(
             "pipeline for each join"
         )
     if len(streams) > 1:
-        paths = {name: path_of(analyzed(frame)) for name, frame in streams.items()}
+        paths = {name: path_of(analyzed_plan(frame)) for name, frame in streams.items()}
         data = _common_stream(paths, data.sparkSession)
         watermark = _one_watermark(_delays(paths, data.sparkSession), watermark)
     return StreamInput(queries=queries, data=data, tables=tables, watermark=watermark)
@@ -121,7 +121,7 @@ def _of_frames(
                 "is joined with; start with a new checkpoint, or without the joins"
             )
         return alone
-    paths = {table: path_of(analyzed(frame)) for table, frame in read.relations.items()}
+    paths = {table: path_of(analyzed_plan(frame)) for table, frame in read.relations.items()}
     above = [query.name for query in read.shared if _is_marked_above(query, read, paths)]
     if above and others:
         raise RunError(

@@ -21,8 +21,7 @@ from muntin.runtime.data_windows.tree import END
 from muntin.runtime.periodic.tree import BEGIN
 from muntin.runtime.storage.layout import Layout, slots_of
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.grouping_sql import key_column
-from muntin.spark.binding.instants import window_struct
+from muntin.spark.binding.grouping_sql import key_column, window_struct
 from muntin.spark.engine.statements import sql_over
 from muntin.sql_text import SqlText, quoted, squeeze
 
@@ -161,7 +160,7 @@ def _over_names(output: Output, through: Output | None) -> str:
 
 def projection(
     query: Query,
-    answers: dict[Aggregate, str],
+    answers: Mapping[Aggregate, str],
     bound: BoundTree,
     *,
     bounds: Bounds | None = None,

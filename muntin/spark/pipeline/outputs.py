@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import RunError
-from muntin.spark.engine.file_system import paths_of_stream, whole_path
+from muntin.spark.engine.folder import whole_path
+from muntin.spark.engine.stream_paths import paths_of_stream
 from muntin.spark.sinks.late_rows import LateLike, LateRowsSink
 from muntin.spark.sinks.open_sink import SinkLike, open_sink
 from muntin.spark.sinks.sink import Sink, SinkContext

@@ -19,13 +19,13 @@ from muntin.optimizer.replan import Outlook, PlanChange, Replanner, outlook
 from muntin.optimizer.transitions import without
 from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.session_kind import is_connect
+from muntin.spark.error_text import error_line
 from muntin.spark.pipeline.change_queue import ChangeQueue
 from muntin.spark.pipeline.classic import ClassicEngine
 from muntin.spark.pipeline.connect import ConnectEngine
 from muntin.spark.pipeline.runner import Runner
 from muntin.spark.pipeline.status import QueryStatus, Status
 from muntin.spark.pipeline.stream_engine import StreamEngine
-from muntin.spark.session import one_line
 from muntin.spark.stream.source import Queries
 
 __all__ = ["Pipeline", "QueryStatus", "Status"]
@@ -236,7 +236,7 @@ class Pipeline:
             complete_from=self.complete_from,
             refused=self._runner.refused,
             dropped={name: each.error for name, each in run.running.dropped.items()},
-            error=None if failure is None else one_line(failure) or str(failure),
+            error=None if failure is None else error_line(failure) or str(failure),
         )
 
     def __repr__(self) -> str:

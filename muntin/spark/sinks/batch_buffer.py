@@ -17,8 +17,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from muntin.spark.folder import STAGED, Folder
-from muntin.spark.sinks.sink import CombinedAnswers, Part, Stack
+from muntin.spark.engine.folder import STAGED, Folder
+from muntin.spark.output.stacking import CombinedAnswers, Part, Stack
 
 _PUBLISHED = "published.json"
 # About how large a file may get that holds the answers of several batches, in bytes.

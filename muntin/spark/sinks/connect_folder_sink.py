@@ -21,13 +21,13 @@ from pyspark.sql.functions import expr, lit
 from pyspark.sql.types import StringType, StructField, StructType
 
 from muntin.errors import RunError
-from muntin.spark.engine.server_folder import ServerFolder
+from muntin.spark.engine.folder import ServerFolder, Texts, texts_in
 from muntin.spark.engine.session_kind import cores_of
-from muntin.spark.folder import Texts, texts_in
 from muntin.spark.output.flatten import flatten
+from muntin.spark.output.stacking import INDEX, Stack
 from muntin.spark.sinks.file_options import FileOptions
 from muntin.spark.sinks.output_owner import OWNER, Claim, columns_of, why_other_columns
-from muntin.spark.sinks.sink import INDEX, Answers, Sink, SinkContext, Stack, naming_batch
+from muntin.spark.sinks.sink import Answers, Sink, SinkContext, naming_batch
 from muntin.sql_text import literal
 
 # The columns that folders are named after.

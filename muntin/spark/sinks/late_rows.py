@@ -14,10 +14,11 @@ from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 from muntin.errors import RunError
 from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.slicer.packing import ROWS
-from muntin.spark.engine.arrow_schema import arrow_schema
+from muntin.spark.engine.schemas import arrow_schema
 from muntin.spark.engine.session_kind import is_connect
+from muntin.spark.output.stacking import INDEX, Part
 from muntin.spark.sinks.folder_sink import Files, FolderSink
-from muntin.spark.sinks.sink import INDEX, Answers, Part, SinkContext, naming_batch
+from muntin.spark.sinks.sink import Answers, SinkContext, naming_batch
 
 # The columns that are put beside those of the rows: the batch that they came in, and the watermark
 # up to which answers had been given out.

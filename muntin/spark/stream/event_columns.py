@@ -10,12 +10,15 @@ from pyspark.sql.types import DataType, StructType, TimestampType
 from muntin.errors import RunError
 from muntin.model.passes import common_filter
 from muntin.model.query import Grouping
-from muntin.spark.batch.filters import ConditionBits, SafeExpressions, conditions_of
-from muntin.spark.batch.slicer_pass import TIME, Arguments
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.grouping_sql import selected
-from muntin.spark.binding.instants import micros
+from muntin.spark.binding.grouping_sql import TIME, micros, select_events
 from muntin.spark.binding.relations import Relations
+from muntin.spark.binding.slicer_columns import (
+    Arguments,
+    ConditionBits,
+    SafeExpressions,
+    conditions_of,
+)
 from muntin.spark.stream.key_codes import key_code
 from muntin.sql.filters import is_reference
 from muntin.sql_text import SqlText, literal, only_where, quoted
@@ -124,7 +127,7 @@ class EventColumns(Events):
             **self._bits.columns,
             **self._rows,
         }
-        return selected(replace(self._first, where=self._filter()), columns)
+        return select_events(replace(self._first, where=self._filter()), columns)
 
     def _filter(self) -> str | None:
         """Returns a filter that Spark does not move below the watermark.

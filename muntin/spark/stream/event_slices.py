@@ -27,12 +27,11 @@ from muntin.runtime.state.figures import ALL
 from muntin.runtime.state.stream_tree import EVENTS, START, StreamTree
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
-from muntin.spark.batch.pass_slices import PACKED
-from muntin.spark.batch.slicer_pass import TIME
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.engine.worker_setup import prepare_workers
+from muntin.spark.binding.grouping_sql import TIME
+from muntin.spark.engine.schemas import PACKED
+from muntin.spark.engine.worker import Task, prepare_workers
 from muntin.spark.stream.event_columns import ROW, EventColumns, Events
-from muntin.spark.worker import Task
 
 # The setting in which a task finds the watermark up to which answers are out: Spark hands settings
 # of the session to its tasks.

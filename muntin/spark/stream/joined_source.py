@@ -8,9 +8,9 @@ from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping
 from muntin.model.windows.window import Duration
-from muntin.spark.binding.relations import Relations, blaming
-from muntin.spark.engine.catalyst import analyzed, items, kind
-from muntin.spark.engine.same_rows import same_rows
+from muntin.spark.binding.relations import Relations, naming_query
+from muntin.spark.engine.catalyst import analyzed_plan, items, kind
+from muntin.spark.engine.plan_reuse import same_rows
 from muntin.spark.engine.stream_paths import (
     FILTER,
     JOIN,
@@ -49,7 +49,7 @@ class JoinedSource(Source):
         super().__init__(data, watermark)
         # A query that names no table reads the stream.
         self._tables = {**tables, "": data}
-        self._operators = len(path_of(analyzed(data)).operators)
+        self._operators = len(path_of(analyzed_plan(data)).operators)
 
     def _find_relations(self, plan: Plan) -> tuple[Relations, str, JoinedStream | None]:
         """Returns what the queries read, the column that the watermark follows, and the stream
@@ -62,7 +62,7 @@ class JoinedSource(Source):
         times: dict[int, str] = {}
         for tree in plan.trees:
             query = next(iter(plan.queries_of(tree).values())).asked
-            with blaming(query):
+            with naming_query(query):
                 path, place = self._path(tree.grouping, query.name, relations)
             paths[tree.grouping.relation] = path
             times.setdefault(place, query.name)
@@ -81,12 +81,12 @@ class JoinedSource(Source):
     def _path(self, grouping: Grouping, query: str, relations: Relations) -> tuple[StreamPath, int]:
         """Returns what a grouping reads of the stream, and the place of the column that is its
         time."""
-        statement = analyzed(
+        statement = analyzed_plan(
             relations.sql(grouping.relation.inside(f"SELECT {grouping.time} FROM ", ""))
         )
         path = path_of(statement)
         if len(path.operators) < self._operators or not same_rows(
-            path.plan_at(self._operators), analyzed(self.data), self.session
+            path.plan_at(self._operators), analyzed_plan(self.data), self.session
         ):
             raise RunError(
                 f"query {query!r} cannot be streamed together with others: it reads "

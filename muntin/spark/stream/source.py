@@ -23,10 +23,11 @@ from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.value_types import ValueTypes, retyped
 from muntin.spark.binding.bind import bind
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.instants import micros
-from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
-from muntin.spark.engine.settings_of_analysis import SettingsOfAnalysis
-from muntin.spark.engine.watermarks import Watermarks, watermarks_of
+from muntin.spark.binding.grouping_sql import micros
+from muntin.spark.binding.relations import Relations, is_ansi, is_case_sensitive
+from muntin.spark.engine.settings import SettingsOfAnalysis
+from muntin.spark.engine.stream_paths import Watermarks, watermarks_of
+from muntin.spark.error_text import first_line
 from muntin.spark.frames.stream_frames import WATERMARK
 from muntin.spark.stream.bound_stream_tree import (
     BoundStreamTree,
@@ -109,7 +110,7 @@ class Source:
         asked = [(q.window, dict(q.aggregates)) for q in plan.queries if isinstance(q, Query)]
         known = {**plan_to_json(plan), "asked": asked}
         if self._last is None or self._last[0] != known:
-            with self.settings.restored():
+            with self.settings.restore():
                 self._last = (known, self._bind(plan))
         return self._last[1]
 
@@ -149,7 +150,7 @@ class Source:
             watched=watched,
             joined=joined,
             types=value_types(queries, trees, relations),
-            is_one_stream=self._watermarks.tell_what_was_read,
+            is_one_stream=self._watermarks.bound_what_was_read,
             followed_join=self._followed_join,
         )
 

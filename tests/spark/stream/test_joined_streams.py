@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 import muntin as mt
 from muntin.errors import RunError
-from muntin.spark.settings import settings as configured
+from muntin.spark.engine.settings import settings as configured
 from tests.support.streams import EPOCH, Input, at, events, with_late_rows
 
 FAR = 2**53 + 1

@@ -21,8 +21,7 @@ from muntin.spark.engine.connect_plans import (
     operator_of,
     over_names,
 )
-from muntin.spark.frames.chain import NotSharedError
-from muntin.spark.frames.ending import Ending
+from muntin.spark.frames.frame_queries import Ending, NotSharedError
 from muntin.spark.frames.unresolved.expression_sql import WINDOWS, ExpressionSql, Names
 from muntin.sql.functions import AGGREGATES
 from muntin.sql_text import quoted
@@ -127,7 +126,7 @@ class Operators:
             return before.with_limit(operator.limit)
         if kind == "offset":
             return before.with_offset(operator.offset)
-        before.check_not_cut()
+        before.check_no_limit()
         self.confirm(relation, lambda names, over: _sort_again(operator, names, over))
         write = ExpressionSql(names=names, plans=plans, refused=AGGREGATES)
         return Ending(
@@ -161,7 +160,7 @@ def plans_of(relation: Relation, names: Names, plans: Mapping[int, Names]) -> di
     return dict(plans) if number is None else {**plans, number: names}
 
 
-def grouped(relation: Relation, write: ExpressionSql) -> tuple[list[str], list[str]]:
+def group_by_sql(relation: Relation, write: ExpressionSql) -> tuple[list[str], list[str]]:
     """Returns the keys and the aggregates of a `groupBy` as SQL."""
     _, aggregate = operator_of(relation)
     keys = [write.text(each) for each in aggregate.grouping_expressions]

@@ -17,15 +17,9 @@ from muntin.spark.engine.catalyst import (
     walk,
 )
 from muntin.spark.engine.stream_paths import path_of
-from muntin.spark.frames.chain import (
-    Chain,
-    NotSharedError,
-    Watermark,
-    expressions_of,
-    is_plain,
-)
-from muntin.spark.frames.ending import Ending
-from muntin.spark.frames.time_window import WindowOperator
+from muntin.spark.frames.frame_queries import Ending, NotSharedError, Watermark
+from muntin.spark.frames.resolved.chain import Chain, expressions_of, is_plain
+from muntin.spark.frames.resolved.time_window import WindowOperator
 
 _CALL = "AggregateExpression"
 # Expressions grow when those below are put in their places.
@@ -137,7 +131,7 @@ def computed_columns(base: Plan, session: SparkSession) -> dict[int, Expression]
     return columns
 
 
-def computed(project: Plan) -> list[Expression]:
+def aliases_of(project: Plan) -> list[Expression]:
     """Returns the columns that a projection adds or renames."""
     return [each for each in expressions_of(project) if kind(each) == "Alias"]
 
@@ -145,7 +139,9 @@ def computed(project: Plan) -> list[Expression]:
 def _meanings(
     project: Plan, names: Mapping[int, Expression], session: SparkSession
 ) -> dict[int, Expression]:
-    return {identity(each): resolved_by(_bare(each), names, session) for each in computed(project)}
+    return {
+        identity(each): resolved_by(_bare(each), names, session) for each in aliases_of(project)
+    }
 
 
 def _read_above(
@@ -165,7 +161,7 @@ def _read_above(
             ending = ending.with_offset(_number(operator.offsetExpr()))
             continue
         if kind(operator) != "Project":
-            ending.check_not_cut()
+            ending.check_no_limit()
         expressions = expressions_of(operator)
         if not is_plain(expressions):
             raise NotSharedError(

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from muntin.spark.engine.catalyst import (
     Expression,
     Plan,
-    analyzed,
+    analyzed_plan,
     children,
     identity,
     items,
@@ -15,7 +15,8 @@ from muntin.spark.engine.catalyst import (
     walk,
     watermark_delay,
 )
-from muntin.spark.frames.time_window import WindowOperator, find_window
+from muntin.spark.frames.frame_queries import NotSharedError, Watermark
+from muntin.spark.frames.resolved.time_window import WindowOperator, find_window
 
 # What users call operators.
 _OPERATORS = {
@@ -33,18 +34,6 @@ _ABOVE = {"Project", "Filter", "Sort", "GlobalLimit", "Offset"}
 _COSTLY = ("UDF", "Subquery", "UserDefined", "Invoke", "Lambda")
 # Nodes that a projection may have in all, to be looked through.
 _LARGEST = 400
-
-
-class NotSharedError(Exception):
-    """Why a DataFrame is left to Spark as it is."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Watermark:
-    """How late the rows of a stream may be, in microseconds, and by which column of a plan."""
-
-    delay: int
-    column: Expression
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,13 +55,15 @@ class Chain:
 
 def chain_of(frame: DataFrame) -> Chain:
     """Returns the operators of a DataFrame; raises `NotSharedError` if it has others."""
-    plan = analyzed(frame)
+    plan = analyzed_plan(frame)
     above = []
     while kind(plan) != "Aggregate":
         if kind(plan) not in _ABOVE | _NAMES:
             inside = any(kind(node) == "Aggregate" for node in walk(plan))
             raise NotSharedError(
-                f"it has {_called(plan)} above its groupBy" if inside else "it has no groupBy"
+                f"it has {_operator_name(plan)} above its groupBy"
+                if inside
+                else "it has no groupBy"
             )
         if kind(plan) not in _NAMES:
             above.append(plan)
@@ -135,6 +126,6 @@ def is_plain(expressions: list[Expression]) -> bool:
     return True
 
 
-def _called(plan: Plan) -> str:
+def _operator_name(plan: Plan) -> str:
     """Returns an operator as users call it."""
     return _OPERATORS.get(kind(plan), kind(plan))

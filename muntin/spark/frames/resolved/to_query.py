@@ -14,21 +14,22 @@ from muntin.model.query import Column, Query
 from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
     Expression,
-    analyzed,
+    analyzed_plan,
+    attribute_named,
     children,
     items,
     kind,
-    named,
-    parsed,
+    parse_expression,
     relative_error,
     rewritten,
     walk,
 )
 from muntin.spark.engine.statements import sql_over
-from muntin.spark.frames.chain import NotSharedError, expressions_of
-from muntin.spark.frames.relation import Relation
-from muntin.spark.frames.shape import Shape
-from muntin.spark.frames.time_window import confirm_window
+from muntin.spark.frames.frame_queries import NotSharedError
+from muntin.spark.frames.resolved.chain import expressions_of
+from muntin.spark.frames.resolved.relation import Relation
+from muntin.spark.frames.resolved.shape import Shape
+from muntin.spark.frames.resolved.time_window import confirm_window
 from muntin.sql.functions import is_orderless, why_unshared
 from muntin.sql_text import SqlText, quoted
 
@@ -95,12 +96,12 @@ def write_query(
         def chosen(part: Expression) -> Expression | None:
             own = _name_of(part, names)
             if own is not None:
-                return named(own, session)
+                return attribute_named(own, session)
             if kind(part) == _SORT:
                 # Spark writes how it compares, which is no SQL. Whether it is what SQL means is
                 # confirmed.
                 inside = rewritten(children(part)[0], chosen, session)
-                return parsed(f"array_sort({inside.sql()})", session)
+                return parse_expression(f"array_sort({inside.sql()})", session)
             return None
 
         over_names = rewritten(expression, chosen, session)
@@ -253,7 +254,7 @@ def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:
     core = replace(query, columns=(), having=None, ending=None, statement=None)
     try:
         frame = sql_over(session, core.to_sql(), {table: relation})
-        answers = items(analyzed(frame).output())
+        answers = items(analyzed_plan(frame).output())
         by_name = dict(zip(query.names, answers, strict=True))
         _confirm_calls(written, frame, relation)
         for name, expression in written.names.items():
@@ -268,10 +269,10 @@ def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:
             return rewritten(expression, chosen, session)
 
         texts = [*(column.expression for column in query.columns), *written.order]
-        actual = expressions_of(analyzed(frame.selectExpr(*texts)))
+        actual = expressions_of(analyzed_plan(frame.selectExpr(*texts)))
         pairs = list(zip(actual, [*shape.columns, *shape.ending.order], strict=True))
         if shape.having:
-            condition = analyzed(frame.where(query.having or "true")).condition()
+            condition = analyzed_plan(frame.where(query.having or "true")).condition()
             pairs += zip(_conjuncts(condition, len(shape.having)), shape.having, strict=True)
     except PySparkException:
         raise NotSharedError("Spark cannot read what stands above its groupBy as SQL") from None
@@ -284,7 +285,7 @@ def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:
 def _confirm_calls(written: WrittenQuery, frame: DataFrame, relation: DataFrame) -> None:
     """Raises `NotSharedError` unless Spark makes the same calls of the query's aggregates."""
     query = written.query
-    plan = analyzed(frame)
+    plan = analyzed_plan(frame)
     while kind(plan) != "Aggregate":
         (plan,) = children(plan)
     made = [
@@ -293,7 +294,7 @@ def _confirm_calls(written: WrittenQuery, frame: DataFrame, relation: DataFrame)
         for node in walk(each)
         if kind(node) == "AggregateExpression"
     ]
-    columns = {each.name(): each for each in items(analyzed(relation).output())}
+    columns = {each.name(): each for each in items(analyzed_plan(relation).output())}
     arguments = [(each, columns[name]) for name, each in written.arguments.items()]
     for name, call in zip(query.aggregates, made, strict=True):
         asked = written.names.get(name)
