@@ -228,8 +228,8 @@ class PeriodicTree(Tree):
     combined_by_spark: tuple[str, ...] = ()
     # With fewer keys than cores, a batch is also split by time, into parts of so many microseconds.
     time_part: int | None = None
-    # The tumbling windows whose partials a stream keeps beside the slices, finest first. Each reads
-    # the one before it, the first reads the slices.
+    # The tumbling windows whose partials a stream keeps in addition to the slices, finest first.
+    # Each reads the one before it, the first reads the slices.
     levels: tuple[Window, ...] = ()
 
     def __post_init__(self) -> None:
