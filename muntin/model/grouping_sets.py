@@ -1,4 +1,4 @@
-"""Grouping sets: a query that groups by several sets of keys, and marks that identify a row's set."""
+"""Grouping sets: a query that groups by several sets of keys, with marks for the set of a row."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
