@@ -19,7 +19,7 @@ from muntin.model.slicing import Edges, Slicing
 from muntin.model.windows.data_windows import Custom, DataWindow
 from muntin.model.windows.window import Window
 
-# The technique that combines anew for every window; the default of a node.
+# The technique that combines all partials of every window; the default of a node.
 RECALC = "recalc"
 # How many grains the gap of a session has in a stream. A session is given out when the grain after
 # it is over.

@@ -221,7 +221,7 @@ def plan_for_stream(plan: Plan) -> Plan:
 
 
 def _in_levels(tree: PeriodicTree, plan: Plan) -> PeriodicTree:
-    """Returns the tree as a stream runs it, without what is decided for batches only."""
+    """Returns the tree as a stream runs it, without decisions that are for batches only."""
     tree = replace(tree, combined_by_spark=(), time_part=None, made_in=None)
     found = in_levels(tree, plan)
     # A flat tree stays as it was planned, with its costs.

@@ -186,7 +186,7 @@ class PassCandidate:
         return self.workload.rate * self.workload.share_of(tree.grouping.where)
 
     def _rows(self, rate: float) -> float:
-        """Returns how many rows per second a GROUP BY makes of so many events."""
+        """Returns how many rows per second a GROUP BY makes of events of this rate."""
         return costs.live_pairs(self.slicing.rate, rate=rate, keys=self._live_keys)
 
     @cached_property

@@ -41,7 +41,7 @@ class Measurement:
 
 
 # A stream cuts the trees of all of these from one reading of the events; where nodes read other
-# nodes, it has them read the slices. So only how queries are put together in trees matters.
+# nodes, it has them read the slices. So only the assignment of queries to trees matters.
 STRATEGIES = ("shared", "weave", "unshared", "exact")
 
 
