@@ -138,7 +138,7 @@ def stream(
     bound = source.bind(plan)
     running = source.first_start(bound, buckets=buckets, retain=0)
     answers, projected = bound.run(running, definitions=tree_definitions(running))
-    return projected.together(answers)
+    return projected.long_form(answers)
 
 
 def _plan(queries: Queries, strategy: str, options: PlanOptions) -> Plan:

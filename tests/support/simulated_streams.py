@@ -24,7 +24,7 @@ from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.figures import count_late
 from muntin.runtime.state.stream_tree import EVENTS, START
 from muntin.runtime.storage.layout import slots_of
-from muntin.runtime.stream_plan.change_plan import changed, first_start
+from muntin.runtime.stream_plan.change_plan import change_plan, first_start
 from muntin.runtime.stream_plan.stored_tree import Needs
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 
@@ -110,7 +110,7 @@ class Engine:
         leaving = {
             alias
             for alias in self.running.not_done(self._before)
-            if self.running.called(alias) in names
+            if self.running.user_name(alias) in names
         }
         planned = self._replanner.plan(work)
         if strategy is not None:
@@ -121,7 +121,7 @@ class Engine:
             found = move_queries(planned.plan, self.running.plan, leaving, mark=mark)
         else:
             found = pin_queries(planned.plan, self.running.plan, leaving)
-        self.running = changed(
+        self.running = change_plan(
             self.running,
             found.plan,
             needs_of(found.plan),
@@ -198,7 +198,7 @@ class Engine:
                 if (first is None or begin >= first) and (until is None or begin < until):
                     values = [row[slots[one][0]] for one in query.aggregates.values()]
                     key = row[layout.key_columns[0]]
-                    called = self.running.called(name)
+                    called = self.running.user_name(name)
                     self.answers.setdefault(called, []).append((key, begin, *values))
 
 

@@ -16,7 +16,7 @@ from muntin.runtime.state.data_tree import DataStreamTree
 from muntin.runtime.state.stream_tree import START
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
-from muntin.runtime.stream_plan.change_plan import changed, first_start, resumed
+from muntin.runtime.stream_plan.change_plan import change_plan, first_start, resume_plan
 from muntin.runtime.stream_plan.stored_tree import Needs
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
 from tests.support.simulated_streams import Memory
@@ -64,7 +64,7 @@ def started(*queries):
 
 def changes(running, *queries, watermark=100 * SECOND):
     plan = pin_queries(plan_of(*queries), running.plan).plan
-    return changed(running, plan, needs_of(plan), watermark=watermark, given=watermark)
+    return change_plan(running, plan, needs_of(plan), watermark=watermark, given=watermark)
 
 
 def trees(running):
@@ -164,7 +164,7 @@ def test_checkpoints_have_names_and_the_plan_has_the_code():
     again = pin_queries(plan, back.plan).plan
     assert {one.name: one.window for one in again.queries}["tens"] == TENS.window
     assert TENS.window in again.data_trees[1].data_windows
-    found = resumed(back, again)
+    found = resume_plan(back, again)
     assert stream_plan_to_json(found) == data
     assert TENS.window in found.trees[1].tree.data_windows
     assert OWN.aggregates["p"] in found.trees[1].tree.aggregates

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from muntin.runtime.value_sets.window_sets import SetFolding
+from muntin.runtime.columns.value_sets import SetFolding
 from tests.support.value_sets import set_column
 
 

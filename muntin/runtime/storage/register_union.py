@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from muntin.runtime.columns.byte_rows import ByteRows
+from muntin.runtime.columns.byte_rows import ByteRows, number_at
 from muntin.runtime.columns.partials import Int64s
 from muntin.techniques.compiled.compile import compiled, inlined
 
@@ -49,7 +49,7 @@ def _fill_codes(hashes: Any, bits: Any, codes: Any) -> None:
         codes[row] = index << RANK_BITS | rank
 
 
-def of_groups(codes: Int64s, rows: Int64s | None, numbers: Any, count: int, bits: int) -> Any:
+def union_of_events(codes: Int64s, rows: Int64s | None, numbers: Any, count: int, bits: int) -> Any:
     """Returns (offsets, data): the registers of each of `count` groups, from events.
 
     `codes` are those of `codes_of`, zero for an event without a value; `numbers` has the group
@@ -59,23 +59,22 @@ def of_groups(codes: Int64s, rows: Int64s | None, numbers: Any, count: int, bits
     return _gathered(ordered, firsts, 1 << bits)
 
 
-def of_ranges(
+def union_of_rows(
     rows: ByteRows, order: Int64s, lows: Int64s, highs: Int64s, bits: int, *, anew: bool
 ) -> Any:
     """Returns (offsets, data): the union of the rows `order[lows[i] : highs[i]]`, for each i.
 
     No bound decreases. With `anew` every union is made by itself, else by two stacks.
     """
-    spread = 1
-    if not anew:
-        widest = int((highs - lows).max(initial=1))
-        spread = -(-widest * (1 << bits) // _MOST_BYTES)
-    return _united(
-        rows.starts[order], rows.ends[order], rows.data, lows, highs, 1 << bits, anew, spread
-    )
+    ordered = ByteRows(rows.starts[order], rows.ends[order], rows.data)
+    if anew:
+        return _anew(ordered, lows, highs, 1 << bits)
+    widest = int((highs - lows).max(initial=1))
+    spread = -(-widest * (1 << bits) // _MOST_BYTES)
+    return _by_stacks(ordered, lows, highs, 1 << bits, spread)
 
 
-def _sorted_by_group(codes: Any, rows: Any, numbers: Any, count: Any) -> Any:
+def _sort_by_group(codes: Any, rows: Any, numbers: Any, count: Any) -> Any:
     """Returns the codes of each group together, and where each group's begin."""
     firsts = np.zeros(count + 1, np.int64)
     for number in numbers:
@@ -144,76 +143,113 @@ def _clear_registers(ranks: Any, touched: Any, count: Any) -> None:
         ranks[touched[index]] = 0
 
 
-def _code_at(data: Any, place: Any) -> Any:
-    return np.int64(data[place]) | np.int64(data[place + 1]) << 8 | np.int64(data[place + 2]) << 16
-
-
-def _add_row(data: Any, start: Any, end: Any, ranks: Any, touched: Any, count: Any) -> Any:
+def _add_row(rows: Any, row: Any, ranks: Any, touched: Any, count: Any) -> Any:
     """Unites a row with registers; returns how many are not zero."""
-    registers = len(ranks)
+    registers, data = len(ranks), rows.data
+    start, end = rows.starts[row], rows.ends[row]
     if end - start == registers:
         for register in range(registers):
             code = np.int64(register) << RANK_BITS | np.int64(data[start + register])
             count = _raise(ranks, touched, count, code)
     else:
         for place in range(start, end, ENTRY):
-            count = _raise(ranks, touched, count, _code(data, place))
+            count = _raise(ranks, touched, count, number_at(data, place, ENTRY))
     return count
 
 
-def _add_to_bytes(data: Any, start: Any, end: Any, ranks: Any) -> None:
+def _add_to_bytes(rows: Any, row: Any, ranks: Any) -> None:
     """Unites a row with registers of which nobody asks how many are not zero."""
-    registers = len(ranks)
+    registers, data = len(ranks), rows.data
+    start, end = rows.starts[row], rows.ends[row]
     if end - start == registers:
         for register in range(registers):
             ranks[register] = max(ranks[register], data[start + register])
     else:
         for place in range(start, end, ENTRY):
-            code = _code(data, place)
+            code = number_at(data, place, ENTRY)
             register, rank = code >> RANK_BITS, np.uint8(code & ((1 << RANK_BITS) - 1))
             ranks[register] = max(ranks[register], rank)
 
 
-def _unite(
-    starts: Any,
-    ends: Any,
-    data: Any,
-    lows: Any,
-    highs: Any,
-    registers: Any,
-    anew: Any,
-    spread: Any,
-) -> Any:
-    """Unites the rows `[lows[i], highs[i])` for each i, anew or by two stacks.
+def _copy_row(rows: Any, row: Any, united: Any, place: Any) -> Any:
+    """Writes a row as it is; returns where the next one begins."""
+    size = rows.ends[row] - rows.starts[row]
+    united[place : place + size] = rows.data[rows.starts[row] : rows.ends[row]]
+    return place + size
 
-    Of two stacks, `back` has the union of the rows from `middle` on, and `suffixes` those of the
-    rows from some row to `middle`: of every `spread`-th row, counted back from `middle`.
-    """
+
+def _more_room(united: Any, place: Any, registers: Any) -> Any:
+    """Returns rows that are written up to `place`, with room for one more at least."""
+    if place + registers <= len(united):
+        return united
+    larger = np.empty(2 * len(united), np.uint8)
+    larger[:place] = united[:place]
+    return larger
+
+
+def _unite_anew(rows: Any, lows: Any, highs: Any, registers: Any) -> Any:
+    """Unites the rows `[lows[i], highs[i])` for each i."""
     offsets = np.zeros(len(lows) + 1, np.int64)
-    made = np.empty(max(1 << 16, 2 * registers), np.uint8)
+    united = np.empty(max(1 << 16, 2 * registers), np.uint8)
     ranks = np.zeros(registers, np.uint8)
     touched = np.empty(registers, np.int64)
-    back = np.zeros(registers, np.uint8)
+    place = 0
+    for window in range(len(lows)):
+        low, high = lows[window], highs[window]
+        united = _with_room(united, place, registers)
+        if high - low == 1:
+            place = _copy(rows, low, united, place)
+        else:
+            count = 0
+            for row in range(low, high):
+                count = _add(rows, row, ranks, touched, count)
+            place = _write(ranks, touched, count, united, place)
+            _clear(ranks, touched, count)
+        offsets[window + 1] = place
+    return offsets, united[:place]
+
+
+def _list_touched(ranks: Any, touched: Any) -> Any:
+    """Finds the registers that are not zero, if they are few enough to be written one by one;
+    returns how many there are."""
+    count = 0
+    for register in range(len(ranks)):
+        count += ranks[register] > 0
+    if ENTRY * count < len(ranks):
+        count = 0
+        for register in range(len(ranks)):
+            if ranks[register]:
+                touched[count] = register
+                count += 1
+    return count
+
+
+def _fill_suffixes(rows: Any, low: Any, high: Any, spread: Any, ranks: Any, suffixes: Any) -> None:
+    """Makes the unions of the rows from some row to `high`: of every `spread`-th row."""
+    for row in range(high - 1, low - 1, -1):
+        _add_bytes(rows, row, ranks)
+        if (high - row) % spread == 0:
+            suffixes[(high - row) // spread - 1] = ranks
+    ranks[:] = 0
+
+
+def _unite_by_stacks(rows: Any, lows: Any, highs: Any, registers: Any, spread: Any) -> Any:
+    """Unites the rows `[lows[i], highs[i])` for each i, by two stacks.
+
+    `back` has the union of the rows from `middle` on, and `suffixes` those of the rows from some
+    row to `middle`: of every `spread`-th row, counted back from `middle`.
+    """
+    offsets = np.zeros(len(lows) + 1, np.int64)
+    united = np.empty(max(1 << 16, 2 * registers), np.uint8)
+    ranks, back = np.zeros(registers, np.uint8), np.zeros(registers, np.uint8)
+    touched = np.empty(registers, np.int64)
     suffixes = np.empty((0, registers), np.uint8)
     middle = reached = place = 0
     for window in range(len(lows)):
         low, high = lows[window], highs[window]
-        if place + registers > len(made):
-            larger = np.empty(2 * len(made), np.uint8)
-            larger[:place] = made[:place]
-            made = larger
+        united = _with_room(united, place, registers)
         if high - low == 1:
-            size = ends[low] - starts[low]
-            made[place : place + size] = data[starts[low] : ends[low]]
-            place += size
-            offsets[window + 1] = place
-            continue
-        count = 0
-        if anew:
-            for row in range(low, high):
-                count = _add(data, starts[row], ends[row], ranks, touched, count)
-            place = _write(ranks, touched, count, made, place)
-            _clear(ranks, touched, count)
+            place = _copy(rows, low, united, place)
             offsets[window + 1] = place
             continue
         if low >= middle:
@@ -223,42 +259,32 @@ def _unite(
             needed = (high - low) // spread + 1
             if needed > len(suffixes):
                 suffixes = np.empty((needed, registers), np.uint8)
-            for row in range(high - 1, low - 1, -1):
-                _add_bytes(data, starts[row], ends[row], ranks)
-                if (high - row) % spread == 0:
-                    suffixes[(high - row) // spread - 1] = ranks
-            ranks[:] = 0
+            _suffixes(rows, low, high, spread, ranks, suffixes)
         for row in range(reached, high):
-            _add_bytes(data, starts[row], ends[row], back)
+            _add_bytes(rows, row, back)
         reached = max(reached, high)
         # Rows before the first suffix are few.
         ahead = (middle - low) // spread
         for row in range(low, middle - ahead * spread):
-            _add_bytes(data, starts[row], ends[row], ranks)
+            _add_bytes(rows, row, ranks)
         if ahead:
             for register in range(registers):
                 ranks[register] = max(ranks[register], suffixes[ahead - 1, register])
         for register in range(registers):
             ranks[register] = max(ranks[register], back[register])
-            count += ranks[register] > 0
-        if ENTRY * count < registers:
-            count = 0
-            for register in range(registers):
-                if ranks[register]:
-                    touched[count] = register
-                    count += 1
-        place = _write(ranks, touched, count, made, place)
+        place = _write(ranks, touched, _touch(ranks, touched), united, place)
         ranks[:] = 0
         offsets[window + 1] = place
-    return offsets, made[:place]
+    return offsets, united[:place]
 
 
 _zeros = inlined(_zeros_ahead)
 _codes: Any = compiled(_fill_codes)
 _raise, _write = inlined(_raise_register), inlined(_write_registers)
-_clear = inlined(_clear_registers)
-_code = inlined(_code_at)
+_clear, _touch = inlined(_clear_registers), inlined(_list_touched)
 _add, _add_bytes = inlined(_add_row), inlined(_add_to_bytes)
-_by_group: Any = compiled(_sorted_by_group)
+_suffixes, _copy, _with_room = compiled(_fill_suffixes), compiled(_copy_row), compiled(_more_room)
+_by_group: Any = compiled(_sort_by_group)
 _gathered: Any = compiled(_gather)
-_united: Any = compiled(_unite)
+_anew: Any = compiled(_unite_anew)
+_by_stacks: Any = compiled(_unite_by_stacks)

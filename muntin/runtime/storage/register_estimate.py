@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muntin.aggregates.sketch_parameters import LEAST
-from muntin.runtime.columns.byte_rows import ByteRows
+from muntin.runtime.columns.byte_rows import ByteRows, number_at
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.registers.union import ENTRY, RANK_BITS
+from muntin.runtime.storage.register_union import ENTRY, RANK_BITS
 from muntin.techniques.compiled.compile import compiled, inlined
 
 Floats = NDArray[np.float64]
@@ -33,7 +33,7 @@ _FRACTION = 52
 @cache
 def bias_tables(bits: int) -> tuple[Floats, Floats]:
     """Returns raw estimates and the bias of each, for so many bits of address."""
-    text = files("muntin.runtime.registers").joinpath("bias.csv").read_text()
+    text = files("muntin.runtime.storage").joinpath("register_bias.csv").read_text()
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     raw, biases = (
         np.array(lines[2 * (bits - LEAST) + index].split(","), np.float64) for index in (0, 1)
@@ -46,10 +46,8 @@ def estimates(rows: ByteRows, order: Int64s, bits: int) -> Int64s:
     registers = 1 << bits
     alpha = {4: 0.673, 5: 0.697, 6: 0.709}.get(bits, 0.7213 / (1.0 + 1.079 / registers))
     answers = np.empty(len(order), np.int64)
-    _estimated(
-        rows.starts[order],
-        rows.ends[order],
-        rows.data,
+    _estimate(
+        ByteRows(rows.starts[order], rows.ends[order], rows.data),
         bits,
         alpha * registers * registers,
         float(_THRESHOLDS[bits - LEAST]),
@@ -59,23 +57,15 @@ def estimates(rows: ByteRows, order: Int64s, bits: int) -> Int64s:
     return answers
 
 
-def _estimate(
-    starts: Any,
-    ends: Any,
-    data: Any,
-    bits: Any,
-    scale: Any,
-    threshold: Any,
-    raw: Any,
-    biases: Any,
-    answers: Any,
+def _fill_estimates(
+    rows: Any, bits: Any, scale: Any, threshold: Any, raw: Any, biases: Any, answers: Any
 ) -> None:
-    registers = 1 << bits
+    registers, data = 1 << bits, rows.data
     ranks = np.zeros(registers, np.uint8)
     # Sums of powers of two as large as these are exact, in any order.
     smallest = _FRACTION - bits
-    for row in range(len(starts)):
-        start, end = starts[row], ends[row]
+    for row in range(len(answers)):
+        start, end = rows.starts[row], rows.ends[row]
         total: Any = 0
         zeros: Any = 0
         highest: Any = 0
@@ -117,11 +107,7 @@ def _inverse_in_order(data: Any, start: Any, end: Any, ranks: Any) -> Any:
         for register in range(registers):
             ranks[register] = 0
         for place in range(start, end, ENTRY):
-            code = (
-                np.int64(data[place])
-                | np.int64(data[place + 1]) << 8
-                | np.int64(data[place + 2]) << 16
-            )
+            code = number_at(data, place, ENTRY)
             ranks[code >> RANK_BITS] = np.uint8(code & _RANK)
     inverse = 0.0
     for register in range(registers):
@@ -159,4 +145,4 @@ def _bias_of(estimate: Any, raw: Any, biases: Any) -> Any:
 
 
 _in_order, _bias = inlined(_inverse_in_order), inlined(_bias_of)
-_estimated: Any = compiled(_estimate)
+_estimate: Any = compiled(_fill_estimates)
