@@ -19,7 +19,7 @@ from muntin.model.workload import Workload
 from muntin.optimizer.price_plan import PassCandidate, PassCost
 from muntin.sql.filters import is_deterministic, is_reference
 
-# With more sets of keys than this, only two options are tried: a pass for each tree, and one for all.
+# With more sets of keys than this, the options are only a pass for each tree, and one for all.
 _MOST_KEY_SETS = 40
 
 
