@@ -11,6 +11,21 @@ from muntin.errors import RunError, no_frame
 from muntin.model.query import PlainQuery, Query
 from muntin.sql_text import SqlText
 
+# What users call operators.
+_OPERATORS = {
+    "deduplicate": "dropDuplicates",
+    "distinct": "distinct",
+    "join": "a join",
+    "set_op": "a union",
+    "union": "a union",
+    "window": "a window function",
+}
+# Why a DataFrame cannot share, as both readers say it.
+NO_GROUP_BY = "it has no groupBy"
+NO_WINDOW = "no window in its groupBy"
+TWO_WINDOWS = "it has two windows"
+OTHER_TIME = "its watermark is on another column than its window"
+
 
 class NotSharedError(Exception):
     """Why a DataFrame is left to Spark as it is."""
@@ -23,6 +38,12 @@ def noting_reason(reasons: dict[str, str], name: str) -> Iterator[None]:
         yield
     except NotSharedError as reason:
         reasons[name] = str(reason)
+
+
+def has_above_group_by(operator: str) -> str:
+    """Returns the reason for an operator above a `groupBy` that cannot stay there."""
+    called = _OPERATORS.get(operator.lower(), operator.replace("_", " "))
+    return f"it has {called} above its groupBy"
 
 
 @dataclass(frozen=True, kw_only=True)

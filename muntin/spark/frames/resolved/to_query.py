@@ -25,7 +25,7 @@ from muntin.spark.engine.catalyst import (
     walk,
 )
 from muntin.spark.engine.statements import sql_over
-from muntin.spark.frames.frame_queries import NotSharedError
+from muntin.spark.frames.frame_queries import NO_WINDOW, NotSharedError
 from muntin.spark.frames.resolved.chain import expressions_of
 from muntin.spark.frames.resolved.relation import Relation
 from muntin.spark.frames.resolved.shape import Shape
@@ -250,7 +250,7 @@ def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:
     """Raises `NotSharedError` unless Spark takes the query's text for what was asked."""
     query, shape, session = written.query, written.shape, relation.sparkSession
     if not confirm_window(shape.window, session):
-        raise NotSharedError("no window in its groupBy")
+        raise NotSharedError(NO_WINDOW)
     core = replace(query, columns=(), having=None, ending=None, statement=None)
     try:
         frame = sql_over(session, core.to_sql(), {table: relation})
