@@ -160,7 +160,7 @@ def table_of_group(number: int) -> str:
 
 
 def own_table(name: str) -> str:
-    """Returns the name of a user's DataFrame among those that statements read."""
+    """Returns the table name of a user's DataFrame in statements."""
     return f"frame {name}"
 
 
@@ -172,13 +172,13 @@ def whole_frame(name: str) -> SqlText:
 def statement_of(name: str, frame: DataFrame) -> SqlText | None:
     """Returns the statement that gives a query's columns their names and metadata.
 
-    It is None for a stream, which is asked for them too often: its query names the columns.
+    It is None for a stream: Spark would analyse it too often, so its query names the columns.
     """
     return None if frame.isStreaming else whole_frame(name)
 
 
 def session_of(frames: Mapping[str, DataFrame]) -> SparkSession:
-    """Returns the session of all DataFrames, or says what else was given."""
+    """Returns the session of all DataFrames; raises an error if there is none or several."""
     if not isinstance(frames, Mapping) or not frames:
         raise RunError("share takes a mapping from names to DataFrames, at least one")
     for name, frame in frames.items():

@@ -1,4 +1,4 @@
-"""What a DataFrame asks for, in Spark's expressions: filters, keys, aggregates, columns."""
+"""The shape of a DataFrame in Spark's expressions: filters, keys, aggregates, columns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Shape:
 
 
 def shape_of(chain: Chain, meanings: Mapping[int, Expression], session: SparkSession) -> Shape:
-    """Returns what the operators of a plan ask for; raises `NotSharedError` if they ask for more.
+    """Returns the shape of a plan's operators; raises `NotSharedError` if they have another one.
 
     `meanings` has the columns to take for those of the chain's base.
     """
@@ -219,7 +219,7 @@ def _is_column(expression: Expression, column: Expression) -> bool:
 
 
 def _check_below(below: _Below, keys: list[Expression], calls: list[Expression]) -> None:
-    """Refuse a window inside what is computed of single rows, and random values."""
+    """Refuse filters, keys and aggregates that read the window, and nondeterministic functions."""
     inside = {"a filter": below.filters, "a key": keys, "an aggregate": calls}
     for what, expressions in inside.items():
         for expression in expressions:
