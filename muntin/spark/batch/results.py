@@ -46,15 +46,10 @@ class Results(Mapping[str, DataFrame]):
         families: dict[Family, list[BoundPeriodicTree]] = {}
         for tree in bound.periodic_trees:
             families.setdefault(tree.tree.grouping.family, []).append(tree)
+        shared = (bound.plan, relations, self._answer_alone)
         self._shared: list[SharedAnswers] = [
-            *(
-                PeriodicAnswers(trees, self.plan, self._relations, self._answer_alone)
-                for trees in families.values()
-            ),
-            *(
-                DataWindowAnswers(tree, self.plan, self._relations, self._answer_alone)
-                for tree in bound.data_trees
-            ),
+            *(PeriodicAnswers(trees, *shared) for trees in families.values()),
+            *(DataWindowAnswers([tree], *shared) for tree in bound.data_trees),
         ]
         self._answers: dict[str, DataFrame] = {}
         for query in self.plan.plain:
