@@ -1,16 +1,14 @@
 """Answers the queries of one tree of data windows, from records in order of time."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, expr, to_json
 from pyspark.sql.types import DataType, DoubleType, FloatType, MapType
 
-from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.runtime.data_windows.read_records import RecordLayout
-from muntin.runtime.periodic.tree import NODE
 from muntin.runtime.storage.layout import Layout
 from muntin.spark.batch.compiled_answers import combine_records
 from muntin.spark.batch.shared_answers import NodeAnswers, SharedAnswers
@@ -40,19 +38,14 @@ class DataWindowAnswers(SharedAnswers):
 
     _trees: Sequence[BoundDataTree]
 
-    def __init__(
-        self,
-        bound: BoundDataTree,
-        plan: Plan,
-        relations: Relations,
-        answer_alone: Callable[[str], DataFrame],
-    ) -> None:
-        super().__init__([bound], plan, relations, answer_alone)
-        self._data_tree = bound
+    @property
+    def _bound(self) -> BoundDataTree:
+        (bound,) = self._trees
+        return bound
 
     @cached_property
     def _key_columns(self) -> Mapping[str, str]:
-        keys = self._data_tree.tree.grouping.keys
+        keys = self._bound.tree.grouping.keys
         return {key: key_column(index) for index, key in enumerate(keys)}
 
     def _plain_answer(self, query: Query) -> DataFrame:
@@ -77,10 +70,7 @@ class DataWindowAnswers(SharedAnswers):
     def _shared_answer(self, query: Query) -> DataFrame:
         if len(self.queries) > 1:
             self._store_answers()
-        answers = self._combine([query])
-        project = self._project(query, answers.aggregates[query.name])
-        node = self._data_tree.tree.number_of(query.name)
-        return project.apply(answers.frame.where(f"{NODE} = {node}"))
+        return self._answer_of(query, self._combine([query]))
 
     def _store_answers(self) -> DataFrame:
         if self._stored_answers is None:
@@ -89,14 +79,14 @@ class DataWindowAnswers(SharedAnswers):
 
     @cached_property
     def _records(self) -> tuple[DataFrame, RecordLayout]:
-        return _records_in_order(self._data_tree, self._relations)
+        return _records_in_order(self._bound, self._relations)
 
     @property
     def _all_answers(self) -> DataFrame:
-        return combine_records(self._data_tree.tree, *self._records)
+        return combine_records(self._bound.tree, *self._records)
 
     def _combine(self, parts: Sequence[Query], *, is_stored: bool = False) -> NodeAnswers:
-        bound = self._data_tree
+        bound = self._bound
         nodes = bound.tree.nodes
         _, layout = self._records
         stored = self._stored_answers

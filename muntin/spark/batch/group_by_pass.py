@@ -1,6 +1,6 @@
 """Makes the slices of a pass by one GROUP BY in Spark, with every tree's components and filter."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
@@ -53,51 +53,39 @@ def group_by_pass(
     filters = (bound.tree.grouping.where for bound in trees.values())
     safe = SafeExpressions(grouping.relation, relations, filters)
     bits = ConditionBits()
-    layouts, components, masks = {}, {}, {}
+    slices: dict[int, Slices] = {}
+    slicer_trees: dict[int, SlicerTree] = {}
     for number, bound in trees.items():
-        own = bound.tree.grouping.where
+        tree, own = bound.tree, bound.tree.grouping.where
         of_keys, guard = None, None if own == grouping.where else own
         if guard is not None and safe.is_filter(guard) and safe.are_arguments(bound):
             of_keys, guard = split_by_keys(guard, grouping.keys)
-        components[number] = columns.names_of(bound, guard)
-        masks[number] = bits.masks(_conditions(guard, of_keys))
-        layouts[number] = Layout(
-            key_columns=tuple(names[key] for key in bound.tree.grouping.keys),
-            start=START,
-            storages=tuple(columns.storages(bound, guard)),
+        components, storages = columns.add(bound, guard)
+        # A partial counts for a tree if its keys pass the filter, and some of its events do.
+        conditions = [] if of_keys is None else list(conjuncts(of_keys))
+        if guard is not None:
+            conditions.append(f"count({only_where(guard, '1')}) > 0")
+        masks = bits.masks(conditions)
+        key_columns = tuple(names[key] for key in tree.grouping.keys)
+        slices[number] = Slices(
+            condition=has_bits(masks) or None, key_columns=key_columns, names=components
         )
+        if len(tree.combined_by_spark) < len(tree.queries):
+            slicer_trees[number] = SlicerTree(
+                number=number,
+                layout=Layout(key_columns=key_columns, start=START, storages=storages),
+                slicing=tree.slicing,
+                masks=masks,
+                is_whole=tree.grouping.keys == grouping.keys and tree.slicing == slicing,
+                part_width=tree.time_part,
+                longest=tree.longest,
+            )
     start = slice_start(slicing, micros(grouping.time, time_type))
     keys_and_start = {**{names[key]: key for key in grouping.keys}, START: start}
     items = {**keys_and_start, **columns.calls, **bits.columns}
     by = ", ".join([*grouping.keys, start])
     frame = relations.sql(select_events(grouping, items).inside("", f" GROUP BY {by}"))
-    return PassRows(
-        frame=frame,
-        time=START,
-        slices={
-            number: Slices(
-                rows=frame,
-                condition=has_bits(masks[number]) or None,
-                key_columns=layouts[number].key_columns,
-                names=components[number],
-            )
-            for number in trees
-        },
-        slicer_trees={
-            number: SlicerTree(
-                number=number,
-                layout=layouts[number],
-                slicing=bound.tree.slicing,
-                masks=masks[number],
-                is_whole=bound.tree.grouping.keys == grouping.keys
-                and bound.tree.slicing == slicing,
-                part_width=bound.tree.time_part,
-                longest=bound.tree.longest,
-            )
-            for number, bound in trees.items()
-            if len(bound.tree.combined_by_spark) < len(bound.tree.queries)
-        },
-    )
+    return PassRows(frame=frame, time=START, slicer_trees=slicer_trees, slices=slices)
 
 
 class _Columns:
@@ -109,38 +97,29 @@ class _Columns:
         self._names: dict[tuple[Component, str | None, bool], str] = {}
         self._stems: dict[tuple[tuple[str, str], ...], str] = {}
 
-    def names_of(self, bound: BoundPeriodicTree, guard: str | None) -> dict[Component, str]:
-        """Returns the column of each component of a tree; adds the columns that are new."""
-        names = {}
-        for aggregate in bound.tree.aggregates:
-            if not aggregate.definition.is_native:
-                # If a tree with such an aggregate is made here, Spark alone answers it.
-                continue
-            value_types = self._value_types(bound)
-            for component in aggregate.components:
-                names[component] = self._add(component, guard, value_types.get(component))
-        return names
-
-    def storages(self, bound: BoundPeriodicTree, guard: str | None) -> list[ComponentStorage]:
-        """Returns the columns of a tree that the compiled runtime takes."""
-        return [
-            component_storage(
-                component,
-                value_type=value_type,
-                name=self._names[component, guard, True],
-                ansi=self._ansi,
-            )
-            for component, value_type in self._value_types(bound).items()
-        ]
-
-    def _value_types(self, bound: BoundPeriodicTree) -> dict[Component, str]:
-        """Returns the types of values of the components that the compiled runtime takes."""
-        return {
+    def add(
+        self, bound: BoundPeriodicTree, guard: str | None
+    ) -> tuple[dict[Component, str], tuple[ComponentStorage, ...]]:
+        """Adds the columns of a tree that are new; returns the column of each component, and the
+        storage of those that the compiled runtime takes."""
+        # If a tree with another aggregate is made here, Spark alone answers it.
+        native = [each for each in bound.tree.aggregates if each.definition.is_native]
+        value_types = {
             component: value_type_of(component, aggregate, bound.types)
-            for aggregate in bound.tree.aggregates
-            if bound.engines[aggregate] is Engine.COMPILED and aggregate.definition.is_native
+            for aggregate in native
+            if bound.engines[aggregate] is Engine.COMPILED
             for component in aggregate.components
         }
+        names = {
+            component: self._add(component, guard, value_types.get(component))
+            for aggregate in native
+            for component in aggregate.components
+        }
+        storages = (
+            component_storage(component, value_type=kind, name=names[component], ansi=self._ansi)
+            for component, kind in value_types.items()
+        )
+        return names, tuple(storages)
 
     def _add(self, component: Component, guard: str | None, value_type: str | None) -> str:
         place = component, guard, value_type is not None
@@ -158,12 +137,3 @@ class _Columns:
             if stem == name:
                 self.calls.update(calls)
         return self._names[place]
-
-
-def _conditions(guard: str | None, of_keys: str | None) -> Iterator[str]:
-    """Yields the conditions of partials that have events which pass a filter, given as the part
-    that depends on keys alone and the rest."""
-    if of_keys is not None:
-        yield from conjuncts(of_keys)
-    if guard is not None:
-        yield f"count({only_where(guard, '1')}) > 0"

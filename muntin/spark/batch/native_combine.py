@@ -1,5 +1,6 @@
 """Combines slices into windows in Spark SQL, for types that the compiled runtime does not take."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -17,22 +18,16 @@ from muntin.spark.binding.runtime_types import NUMERIC
 
 @dataclass(frozen=True, kw_only=True)
 class Slices:
-    """Partials of a tree as a DataFrame: its keys, `start`, and the columns of each component.
+    """Where the partials of a tree are in the rows of a pass.
 
     The rows may have more keys and finer slices than the tree.
     """
 
-    # The rows of all trees of the pass; those for which `condition` holds belong to this tree.
-    rows: DataFrame
+    # The rows for which it holds belong to this tree; None for all.
     condition: str | None
     key_columns: tuple[str, ...]
     # The column of every component, or the stem of its columns if it has several.
     names: dict[Component, str]
-
-    @property
-    def frame(self) -> DataFrame:
-        """The rows of this tree; Spark analyses them anew with every call."""
-        return self.rows if self.condition is None else self.rows.where(self.condition)
 
 
 def native_columns(component: Component, name: str) -> dict[str, str]:
@@ -51,7 +46,7 @@ def _count_column(name: str) -> str:
     return f"{name}_n"
 
 
-def combine_natively(node: Node, slices: Slices, types: Types) -> DataFrame:
+def combine_natively(node: Node, rows: DataFrame, slices: Slices, types: Types) -> DataFrame:
     """Returns one node's answers: keys, `begin`, and a column `a0...` for each aggregate.
 
     Spark copies each slice into the windows that hold it, as it would copy events without muntin.
@@ -67,24 +62,25 @@ def combine_natively(node: Node, slices: Slices, types: Types) -> DataFrame:
         if window.grows:
             last = f"{START} - pmod({START} - {window.offset}L, {window.size}L)"
         begins = f"explode(sequence({first}, {last}, {window.slide}L))"
-    keys = slices.key_columns
+    columns = rows.columns
     answers = [
-        f"{_answer(aggregate, slices, types[aggregate])} AS a{index}"
+        f"{_answer(aggregate, slices, types[aggregate], columns)} AS a{index}"
         for index, aggregate in enumerate(node.aggregates)
     ]
+    own = rows if slices.condition is None else rows.where(slices.condition)
     return (
-        slices.frame.selectExpr("*", f"{begins} AS {BEGIN}")
-        .groupBy(*keys, BEGIN)
+        own.selectExpr("*", f"{begins} AS {BEGIN}")
+        .groupBy(*slices.key_columns, BEGIN)
         .agg(*(expr(answer) for answer in answers))
     )
 
 
-def _answer(aggregate: Aggregate, slices: Slices, kind: DataType) -> str:
+def _answer(aggregate: Aggregate, slices: Slices, kind: DataType, columns: Sequence[str]) -> str:
     """Combine an aggregate's partials and lower them, as Spark SQL."""
     components = aggregate.components
     names = [slices.names[component] for component in components]
     if components[0].kind == "sum":
-        return _sum(names[0], slices, kind)
+        return _sum(names[0], kind, columns)
     if components[0].part.combined_by is None:
         (component,) = components
         fields = list(component.part.scalars)
@@ -98,14 +94,14 @@ def _answer(aggregate: Aggregate, slices: Slices, kind: DataType) -> str:
     return f"CAST({answer} AS {kind.simpleString()})" if is_narrow else answer
 
 
-def _sum(name: str, slices: Slices, kind: DataType) -> str:
+def _sum(name: str, kind: DataType, columns: Sequence[str]) -> str:
     """Returns a sum of sums, which overflows if one of them did."""
-    if f"{name}_1" in slices.rows.columns:
+    if f"{name}_1" in columns:
         # The second is zero, or so large that this overflows, with Spark's own error.
         return f"sum({name}_0) + sum({name}_1) * 9223372036854775807L"
     total = f"CAST(sum({name}) AS {kind.simpleString()})"
     counted = _count_column(name)
-    if counted not in slices.rows.columns:
+    if counted not in columns:
         return total
     # A sum that is null although it has values has overflowed, and so has the window.
     lost = f"bool_or({name} IS NULL AND {counted} > 0)"

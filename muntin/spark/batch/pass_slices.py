@@ -49,7 +49,7 @@ class PassSlices:
         self._pass = shared
         self._names = names
         self._relations = relations
-        # Several queries may be asked for one by one.
+        # Several queries may be answered one by one.
         self._is_shared = len({part.asked.name for part in parts}) > 1
         # Whether Spark combines some answers from the rows, which are then stored.
         self.has_rows_for_spark = any(bound.tree.combined_by_spark for bound in trees.values())

@@ -13,7 +13,6 @@ from muntin.model.passes import Pass
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.trees import Node
-from muntin.runtime.periodic.tree import NODE
 from muntin.runtime.slicer.packing import TREE
 from muntin.spark.batch.compiled_answers import TreeRun, combine_slices
 from muntin.spark.batch.native_combine import combine_natively
@@ -85,16 +84,14 @@ class PeriodicAnswers(SharedAnswers):
         frames = [self._combined_by_spark(part) for part in query.parts if part not in compiled]
         if compiled:
             answers = self._combine(compiled, is_stored=True)
-            projections = {
-                part.name: self._project(part, answers.aggregates[part.name]) for part in compiled
-            }
-            if len(compiled) > 1:
-                frame = project_parts(projections, answers.nodes, answers.frame)
+            if len(compiled) == 1:
+                frames.insert(0, self._answer_of(compiled[0], answers))
             else:
-                ((name, project),) = projections.items()
-                node = next(n for n, each in enumerate(answers.nodes) if name in each.queries)
-                frame = project.apply(answers.frame.where(f"{NODE} = {node}"))
-            frames.insert(0, frame)
+                projections = {
+                    part.name: self._project(part, answers.aggregates[part.name])
+                    for part in compiled
+                }
+                frames.insert(0, project_parts(projections, answers.nodes, answers.frame))
         return frames[0] if query.sets is None else self._union_of_sets(query, frames)
 
     def _union_of_sets(self, query: Query, frames: Sequence[DataFrame]) -> DataFrame:
@@ -121,7 +118,8 @@ class PeriodicAnswers(SharedAnswers):
         if len(slices.parts) > 1:
             slices.store_rows()
         node = bound.tree.answering([part]).nodes[-1]
-        frame = combine_natively(node, slices.rows.slices[place], bound.types)
+        rows = slices.rows
+        frame = combine_natively(node, rows.frame, rows.slices[place], bound.types)
         return self._project(part, from_columns(node)).apply(self._with_left_out(frame, [part]))
 
     def stacks(

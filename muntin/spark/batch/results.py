@@ -28,11 +28,11 @@ from muntin.spark.output.stacking import by_columns
 class Results(Mapping[str, DataFrame]):
     """The answers by query name, each an ordinary DataFrame.
 
-    Each tree's slices are computed by the first action that needs them and kept in Spark's storage
-    for the next, until `release()` or the end of a `with` block. So are relations that several
-    passes would compute. If queries that share may fail for some event, their slices are computed
-    when one of them is first asked for. If that fails, they are answered apart, so that only those
-    fail that would fail alone.
+    The first action that needs a tree's slices computes them. Spark stores them for the next, until
+    `release()` or the end of a `with` block, and also relations that several passes would compute.
+    If queries that share may fail for some event, their slices are computed when the first of them
+    is used. If that fails, they are answered one by one, so that only those fail that would fail
+    alone.
     """
 
     def __init__(self, bound: BoundPlan, relations: Relations) -> None:
@@ -46,15 +46,10 @@ class Results(Mapping[str, DataFrame]):
         families: dict[Family, list[BoundPeriodicTree]] = {}
         for tree in bound.periodic_trees:
             families.setdefault(tree.tree.grouping.family, []).append(tree)
+        shared = (bound.plan, relations, self._answer_alone)
         self._shared: list[SharedAnswers] = [
-            *(
-                PeriodicAnswers(trees, self.plan, self._relations, self._answer_alone)
-                for trees in families.values()
-            ),
-            *(
-                DataWindowAnswers(tree, self.plan, self._relations, self._answer_alone)
-                for tree in bound.data_trees
-            ),
+            *(PeriodicAnswers(trees, *shared) for trees in families.values()),
+            *(DataWindowAnswers([tree], *shared) for tree in bound.data_trees),
         ]
         self._answers: dict[str, DataFrame] = {}
         for query in self.plan.plain:
@@ -88,7 +83,7 @@ class Results(Mapping[str, DataFrame]):
 
     @cached_property
     def _safe(self) -> "Results | None":
-        """The answers to the queries that fail for no event, of those that share."""
+        """The answers to the sharing queries that fail for no event."""
         by_spark = {name for tree in self.plan.periodic_trees for name in tree.combined_by_spark}
         safe = [
             query

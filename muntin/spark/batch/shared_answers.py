@@ -12,6 +12,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import Query, parts_of
 from muntin.model.trees import Tree, TreeNode
 from muntin.model.windows.window import Window
+from muntin.runtime.periodic.tree import NODE
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.relations import Relations, naming_query, naming_refused_query
 from muntin.spark.engine.plan_reuse import store
@@ -164,6 +165,12 @@ class SharedAnswers(ABC):
                     0, long_form(projections, answers.nodes, answers.frame, column, called)
                 )
         return frames
+
+    def _answer_of(self, part: Query, answers: NodeAnswers) -> DataFrame:
+        """Returns the answer to a part from the answers of all nodes."""
+        node = next(n for n, each in enumerate(answers.nodes) if part.name in each.queries)
+        project = self._project(part, answers.aggregates[part.name])
+        return project.apply(answers.frame.where(f"{NODE} = {node}"))
 
     def _projections(self, parts: Sequence[Query], answers: NodeAnswers) -> dict[str, Projection]:
         """Returns the projections of some parts over rows with the number of their part."""

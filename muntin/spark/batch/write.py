@@ -1,4 +1,4 @@
-"""Writes answers to folders: computes them once, writes them beside their place, moves them."""
+"""Writes answers to folders: computes them once, into a hidden folder, and moves them in place."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -142,8 +142,8 @@ class WriteTo:
     def _save_each(
         self, places: Mapping[str, str], error: Exception, answer_alone: AnswerAlone, *, mode: str
     ) -> dict[str, Exception]:
-        """Writes the answers of queries that failed together, each to its place; returns the errors
-        of those that fail alone, too."""
+        """Writes the answers of queries that failed in one job, each by itself; returns errors of
+        those that fail again."""
         if "DATA_SOURCE_NOT_FOUND" in str(error):
             raise RunError(
                 f"Spark has no format {self._files.format!r} here, which may need a package; "
@@ -215,7 +215,7 @@ class WriteTo:
         return staged
 
     def _name_files(self, sources: list[str], target: str, part: Part, folder: Folder) -> None:
-        """Moves a query's files into one folder, under names that tell what kind they are of."""
+        """Moves a query's files into one folder, with the extension of their format."""
         kind = kind_of_files(self._session)
         paths = [f"{source}/{file}" for source in sources for file in folder.names(source)]
         for index, path in enumerate(paths):

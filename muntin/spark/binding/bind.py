@@ -176,8 +176,8 @@ def _types_of_families(
 ) -> dict[Family, AnswerTypes]:
     """Asks Spark for the types of all trees of a family at once.
 
-    Families whose keys are more than columns are left out, and those of which Spark refuses
-    something: their trees are asked for one by one.
+    Families with keys that are more than columns, or that Spark refuses, are left out: their trees
+    are analysed one by one.
     """
     known = {}
     for family, members in by_family(trees).items():

@@ -24,7 +24,7 @@ class BoundTree:
     tree: Tree
     time_type: DataType
     keys: tuple[StructField, ...]
-    # Those of aggregates, and of the values of components that are sets of values.
+    # The types of aggregates, and of the values of components that are sets of values.
     types: Types
 
 
@@ -64,12 +64,12 @@ class BoundPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerTypes:
-    """Spark's types of what slices are made of, for one grouping or for several of a family."""
+    """Spark's types of keys, time and aggregates, for one grouping or several of a family."""
 
     keys: Mapping[str, StructField]
     time: DataType
     aggregates: Types
-    # Those of the filters, if they were asked for.
+    # The types of filters, if there are several groupings.
     filters: tuple[DataType, ...] = ()
 
     def of(

@@ -44,7 +44,7 @@ _CHEAP = {"Project", "Union", "SubqueryAlias", "View"}
 
 Int64s = NDArray[np.int64]
 
-# What is known of a DataFrame's rows, by the groupings that were asked for.
+# The facts about a DataFrame's rows, by groupings.
 _FACTS: "WeakKeyDictionary[DataFrame, dict[object, Facts | None]]" = WeakKeyDictionary()
 
 

@@ -55,9 +55,9 @@ _ORDERED = (
     TimestampNTZType,
     TimestampType,
 )
-# The most digits of a decimal that a double tells apart.
+# The most digits of a decimal that a double represents.
 _DIGITS_OF_A_DOUBLE = 15
-# And those of one that always fit 64 bits.
+# The most digits of a decimal that always fit 64 bits.
 _DIGITS_OF_A_WORD = 18
 # Types whose `xxhash64` is the hash that `approx_count_distinct` takes.
 _HASHED_ALIKE = (
@@ -92,7 +92,7 @@ def is_carried(kind: DataType) -> bool:
 
 
 def is_represented(representation: Representation, kind: DataType) -> bool:
-    """Whether partials of values of a type that is no number can be represented in some way."""
+    """Whether a representation can store partials of values of a type that is no number."""
     match representation:
         case DecimalSums():
             # A sum of 38 digits may have overflowed.
@@ -163,8 +163,7 @@ def is_compiled(aggregate: Aggregate, types: Types) -> bool:
 
 
 def is_order_known(aggregate: Aggregate, relation: SqlText, relations: Relations) -> bool:
-    """Whether the runtime knows the order of what chooses an aggregate's answer, if something
-    does."""
+    """Whether the runtime knows the order that an aggregate such as `max_by` chooses by, if any."""
     if not aggregate.definition.is_chosen:
         return True
     kind = relations.type_of(relation, aggregate.others[0])

@@ -33,7 +33,7 @@ class SafeExpressions:
         self._numbers: dict[str, NumericType | None] = {}
 
     def _without_casts(self, filters: Iterable[str | None]) -> dict[str, bool]:
-        """Returns all simple conditions of filters, if none has a cast: Spark is asked once."""
+        """Returns all simple conditions of filters, if none has a cast: one analysis for all."""
         simple = dict.fromkeys(
             condition
             for where in filters

@@ -20,7 +20,7 @@ RAW_FILES = {
     "fs.file.impl.disable.cache": "true",
 }
 # Options of a write to a hidden folder, from which files are moved when all of them are there.
-# Nobody reads the mark of success beside them.
+# Nobody reads the marker of success.
 STAGED = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "mapreduce.fileoutputcommitter.algorithm.version": "2",

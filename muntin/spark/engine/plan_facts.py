@@ -1,4 +1,4 @@
-"""Facts that Spark's plan of a DataFrame tells: operators, sizes, and whether it may fail."""
+"""Facts about a DataFrame from Spark's plan: operators, sizes, and whether it may fail."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Runs SQL over DataFrames, and tells what Spark's parser and analyser make of it."""
+"""Runs SQL over DataFrames, and asks Spark's parser and analyser about it."""
 
 import re
 from collections.abc import Mapping

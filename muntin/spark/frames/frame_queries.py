@@ -11,6 +11,21 @@ from muntin.errors import RunError, no_frame
 from muntin.model.query import PlainQuery, Query
 from muntin.sql_text import SqlText
 
+# What users call operators.
+_OPERATORS = {
+    "deduplicate": "dropDuplicates",
+    "distinct": "distinct",
+    "join": "a join",
+    "set_op": "a union",
+    "union": "a union",
+    "window": "a window function",
+}
+# Why a DataFrame cannot share, as both readers say it.
+NO_GROUP_BY = "it has no groupBy"
+NO_WINDOW = "no window in its groupBy"
+TWO_WINDOWS = "it has two windows"
+OTHER_TIME = "its watermark is on another column than its window"
+
 
 class NotSharedError(Exception):
     """Why a DataFrame is left to Spark as it is."""
@@ -23,6 +38,12 @@ def noting_reason(reasons: dict[str, str], name: str) -> Iterator[None]:
         yield
     except NotSharedError as reason:
         reasons[name] = str(reason)
+
+
+def has_above_group_by(operator: str) -> str:
+    """Returns the reason for an operator above a `groupBy` that cannot stay there."""
+    called = _OPERATORS.get(operator.lower(), operator.replace("_", " "))
+    return f"it has {called} above its groupBy"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +160,7 @@ def table_of_group(number: int) -> str:
 
 
 def own_table(name: str) -> str:
-    """Returns the name of a user's DataFrame among those that statements read."""
+    """Returns the table name of a user's DataFrame in statements."""
     return f"frame {name}"
 
 
@@ -151,13 +172,13 @@ def whole_frame(name: str) -> SqlText:
 def statement_of(name: str, frame: DataFrame) -> SqlText | None:
     """Returns the statement that gives a query's columns their names and metadata.
 
-    It is None for a stream, which is asked for them too often: its query names the columns.
+    It is None for a stream: Spark would analyse it too often, so its query names the columns.
     """
     return None if frame.isStreaming else whole_frame(name)
 
 
 def session_of(frames: Mapping[str, DataFrame]) -> SparkSession:
-    """Returns the session of all DataFrames, or says what else was given."""
+    """Returns the session of all DataFrames; raises an error if there is none or several."""
     if not isinstance(frames, Mapping) or not frames:
         raise RunError("share takes a mapping from names to DataFrames, at least one")
     for name, frame in frames.items():

@@ -27,7 +27,7 @@ from muntin.spark.frames.frame_queries import ReadFrames, table_of_group
 from muntin.spark.frames.read_frames import read_frames
 from muntin.sql_text import SqlText, name_parts
 
-# How late rows may be, if nobody says so.
+# The default watermark.
 WATERMARK = "10 seconds"
 # What queries call a stream that is neither filtered nor joined below them.
 _ONLY_TABLE = table_of_group(0)
@@ -39,7 +39,7 @@ _CONDITION = re.compile("where |inner join on |left join on ")
 
 @dataclass(frozen=True, kw_only=True)
 class StreamInput:
-    """Queries, the stream that they read, and how late its rows may be, if that was said."""
+    """Queries, the stream that they read, and its watermark, if there is one."""
 
     queries: Any
     data: DataFrame

@@ -18,7 +18,7 @@ from muntin.spark.output.project import RESERVED, Name, Output, Projection, pick
 PART = "p"
 # The column with the number of a row's query.
 NUMBER = "q"
-# The struct of all other columns, while columns with users' names are beside it.
+# The struct of all other columns, while there are columns with users' names.
 _ROW = f"{RESERVED}row"
 
 
@@ -131,7 +131,7 @@ def number_rows(
 ) -> NumberedRows:
     """Returns each row of answers once for every query that asks for it, with the query's number.
 
-    Rows that HAVING leaves out, and rows of other queries, are left out.
+    Rows that HAVING rejects, and rows of other queries, are dropped.
     """
     rows, queries = _resolve(projections, _add_numbers(list(projections), nodes, frame))
     conditions = [projection.condition or "true" for projection in queries.values()]

@@ -1,4 +1,4 @@
-"""Answers to the columns that queries asked for: names, types, order, HAVING."""
+"""Projects answers to the columns of queries: names, types, order, HAVING."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from muntin.sql_text import SqlText, quoted, squeeze
 # Spark recognizes a window's column by this, so that `window` and `window_time` take it.
 WINDOW_METADATA = {"spark.timeWindow": True}
 SESSION_METADATA = {"spark.sessionWindow": True}
-# The prefix of our own columns, if they are beside those of users.
+# The prefix of our own columns in frames that also have users' columns.
 RESERVED = "_muntin_"
 
 
@@ -38,7 +38,7 @@ class Bounds:
 
     begin: str
     end: str
-    # Whether Spark's schema lets the window be null: those that it copies events into.
+    # Whether the window is nullable in Spark's schema, as for overlapping windows.
     is_nullable: bool = False
 
     @staticmethod

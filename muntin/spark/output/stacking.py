@@ -80,7 +80,7 @@ class CombinedAnswers:
 
 
 class Stacking:
-    """Puts the answers of all queries into one frame, and tells how to take it apart again."""
+    """The answers of all queries in one frame, and the parts to take it apart again."""
 
     def __init__(self, rows: NumberedRows, alike: Sequence[Sequence[str]]) -> None:
         """`alike` has the queries, grouped by equal columns."""
@@ -185,7 +185,7 @@ def _stack(rows: NumberedRows) -> Stack:
 
 
 def by_columns(answers: Mapping[str, DataFrame]) -> list[Stack]:
-    """Returns answers that Spark computes apart, a stack for those with equal columns."""
+    """Returns answers that Spark computes one by one, a stack for those with equal columns."""
     stacks = []
     for names in alike({name: frame.schema for name, frame in answers.items()}):
         if len(names) == 1:

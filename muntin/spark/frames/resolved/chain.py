@@ -15,17 +15,14 @@ from muntin.spark.engine.catalyst import (
     walk,
     watermark_delay,
 )
-from muntin.spark.frames.frame_queries import NotSharedError, Watermark
+from muntin.spark.frames.frame_queries import (
+    NO_GROUP_BY,
+    NotSharedError,
+    Watermark,
+    has_above_group_by,
+)
 from muntin.spark.frames.resolved.time_window import WindowOperator, find_window
 
-# What users call operators.
-_OPERATORS = {
-    "Join": "a join",
-    "Union": "a union",
-    "Window": "a window function",
-    "Deduplicate": "dropDuplicates",
-    "Distinct": "distinct",
-}
 # Operators that change no row. Spark writes a limit as two.
 _NAMES = {"SubqueryAlias", "LocalLimit"}
 # Operators that may be above a groupBy.
@@ -60,11 +57,7 @@ def chain_of(frame: DataFrame) -> Chain:
     while kind(plan) != "Aggregate":
         if kind(plan) not in _ABOVE | _NAMES:
             inside = any(kind(node) == "Aggregate" for node in walk(plan))
-            raise NotSharedError(
-                f"it has {_operator_name(plan)} above its groupBy"
-                if inside
-                else "it has no groupBy"
-            )
+            raise NotSharedError(has_above_group_by(kind(plan)) if inside else NO_GROUP_BY)
         if kind(plan) not in _NAMES:
             above.append(plan)
         (plan,) = children(plan)
@@ -124,8 +117,3 @@ def is_plain(expressions: list[Expression]) -> bool:
             if size > _LARGEST or any(word in name for word in _COSTLY):
                 return False
     return True
-
-
-def _operator_name(plan: Plan) -> str:
-    """Returns an operator as users call it."""
-    return _OPERATORS.get(kind(plan), kind(plan))

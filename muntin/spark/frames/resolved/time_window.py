@@ -1,4 +1,4 @@
-"""Finds the operators that Spark makes of `window` and `session_window`, and what was asked for.
+"""Recognizes the operators that Spark plans for `window` and `session_window`.
 
 Spark resolves a window into arithmetic of microseconds: a projection if windows do not overlap,
 else an `Expand` that copies each row. Both mark the window's column. What is found is confirmed by
@@ -103,7 +103,7 @@ def first_window(plan: Plan) -> Window | None:
 
 
 def confirm_window(operator: WindowOperator, session: SparkSession) -> bool:
-    """Whether Spark plans the window that was read as the same operators."""
+    """Whether Spark plans a window of these lengths as the same operators."""
     found, plan = operator.window, operator.plan
     make = session_window if isinstance(found, Session) else window
     asked = make(column_of(operator.time, session), *operator.lengths)

@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 from muntin.errors import ModelError
 from muntin.model.time import parse_duration
 from muntin.spark.engine.connect_plans import Relation, canonical, operator_of
-from muntin.spark.frames.frame_queries import Ending, NotSharedError, Watermark
+from muntin.spark.frames.frame_queries import (
+    NO_GROUP_BY,
+    NO_WINDOW,
+    TWO_WINDOWS,
+    Ending,
+    NotSharedError,
+    Watermark,
+    has_above_group_by,
+)
 from muntin.spark.frames.unresolved.expression_sql import WINDOWS, ExpressionSql, Names
 from muntin.spark.frames.unresolved.operators import (
     ENDING,
@@ -17,13 +25,6 @@ from muntin.spark.frames.unresolved.operators import (
     plans_of,
 )
 from muntin.sql.select_items import called_functions
-
-# What users call operators.
-_OPERATORS = {
-    "join": "a join",
-    "set_op": "a union",
-    "deduplicate": "dropDuplicates",
-}
 
 # How the text of a window among the keys starts.
 _WINDOWS = ("window(", "session_window(")
@@ -214,9 +215,9 @@ def _check_window(keys: list[str], below: _Below) -> None:
     """Refuse all but one window, which must be a key."""
     made = [*below.windows, *{key for key in keys if _has_window(key)}.difference(below.windows)]
     if not made or not any(key in made for key in keys):
-        raise NotSharedError("no window in its groupBy")
+        raise NotSharedError(NO_WINDOW)
     if len(made) > 1:
-        raise NotSharedError("it has two windows")
+        raise NotSharedError(TWO_WINDOWS)
     if any(key.strip("()-").isdigit() for key in keys):
         # In GROUP BY a number is the place of a column.
         raise NotSharedError("a key is a number")
@@ -235,5 +236,5 @@ def _why_not(relation: Relation) -> str:
     while hasattr(operator_of(inner)[1], "input"):
         inner = operator_of(inner)[1].input
         if operator_of(inner)[0] == "aggregate":
-            return f"it has {_OPERATORS.get(kind, kind.replace('_', ' '))} above its groupBy"
-    return "it has no groupBy"
+            return has_above_group_by(kind)
+    return NO_GROUP_BY

@@ -1,4 +1,4 @@
-"""The operators of a plan of Spark Connect: what each makes of the columns that it reads.
+"""The operators of a Spark Connect plan: what each computes from the columns that it reads.
 
 The server confirms every operator that is written as SQL: it is asked whether the operator, over
 columns that were given other names, is the same plan as its SQL over those names.
@@ -49,7 +49,7 @@ class Operators:
 
     session: SparkSession
     is_case_sensitive: bool
-    # Columns that the server was asked for.
+    # Columns by operator: the server is asked once.
     _columns: dict[bytes, list[str]] = field(default_factory=dict)
 
     def columns(self, relation: Relation) -> list[str]:
@@ -68,7 +68,7 @@ class Operators:
         return self.named(relation, [quoted(name) for name in self.in_statements(relation)])
 
     def in_statements(self, relation: Relation) -> list[str]:
-        """Returns names for the columns of a base that are told apart in any statement."""
+        """Returns names for the columns of a base that are unique in any statement."""
         names: list[str] = []
         for name in self.columns(relation):
             number, free = 1, name

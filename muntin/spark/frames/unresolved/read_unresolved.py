@@ -11,6 +11,7 @@ from muntin.model.query import Column, PlainQuery, Query
 from muntin.spark.binding.relations import Relations, is_case_sensitive
 from muntin.spark.engine.connect_plans import canonical, relation_of
 from muntin.spark.frames.frame_queries import (
+    OTHER_TIME,
     FrameGroup,
     FrameQuery,
     NotSharedError,
@@ -101,7 +102,7 @@ def _query(name: str, statement: FlatStatement, table: str, frame: DataFrame) ->
         raise NotSharedError(parsed.reason)
     watermark = statement.watermark
     if watermark is not None and squeeze(watermark.column) != squeeze(parsed.time):
-        raise NotSharedError("its watermark is on another column than its window")
+        raise NotSharedError(OTHER_TIME)
     fields = frame.schema.fields
     return replace(
         parsed,
