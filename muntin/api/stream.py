@@ -8,10 +8,9 @@ from uuid import uuid4
 from pyspark.sql import DataFrame
 
 from muntin.errors import RunError
-from muntin.model.options import PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.windows.window import Duration
-from muntin.model.workload import workload
+from muntin.model.workload import PlanOptions, workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import STEADY
@@ -139,7 +138,7 @@ def stream(
     bound = source.bind(plan)
     running = source.first_start(bound, buckets=buckets, retain=0)
     answers, projected = bound.run(running, definitions=tree_definitions(running))
-    return projected.together(answers)
+    return projected.long_form(answers)
 
 
 def _plan(queries: Queries, strategy: str, options: PlanOptions) -> Plan:

@@ -32,7 +32,7 @@ from muntin.runtime.state.stream_tree import (
     StreamTree,
     TreeState,
     TreeStep,
-    concatenated,
+    concatenate,
 )
 from muntin.runtime.storage.layout import Layout
 
@@ -48,7 +48,7 @@ class DataState(TreeState):
 
     key: ClassVar[str] = "records"
 
-    # Where what is open is, and when it is due.
+    # The number of the open windows in the store, and when the first is due.
     open: tuple[int, int | None] | None = None
     # Where records wait for the watermark, and where those of open windows are.
     waiting: list[int] = field(default_factory=list)
@@ -98,7 +98,7 @@ class DataStreamTree(StreamTree):
         return None if self.grains is None or slicing is None else (self.grains, slicing)
 
     def stages(self, after: int, until: int) -> Iterator[tuple["DataStreamTree", int]]:
-        """Yields the tree as it is for records from one instant to another, in stages.
+        """Yields the tree as it applies to records from one instant to another, in stages.
 
         Each stage ends where queries join, and the last one at `until`.
         """
@@ -144,7 +144,7 @@ class DataStreamTree(StreamTree):
             return None
         return max(window.size for window in self.tree.periodic_windows)
 
-    def released(self, watermark: int) -> int:
+    def release_time(self, watermark: int) -> int:
         """Returns the instant before which all records have arrived."""
         return watermark - watermark % (self.tree.record_step or 1)
 
@@ -154,7 +154,7 @@ class DataStreamTree(StreamTree):
         if self.grains is None:
             columns = {name: table.column(name) for name in (*layout.key_columns, START)}
             for name, (column, kind) in self.columns.items():
-                columns[name] = _decoded(table.column(column), kind)
+                columns[name] = _decode(table.column(column), kind)
             records = pa.table(columns)
         else:
             # Parts of a grain may have arrived one by one.
@@ -187,7 +187,8 @@ class _DataStep(TreeStep):
         self._tree, self._known, self._allocator = tree, known, allocator
         self._arrived = arrived if arrived is not None and arrived.num_rows else None
         self._given, self._until = interval.given, interval.until
-        self._released, self._before = tree.released(self._until), tree.released(self._given)
+        self._released = tree.release_time(self._until)
+        self._before = tree.release_time(self._given)
         self._state = known
 
     def answers(self) -> Iterator[pa.RecordBatch]:
@@ -204,13 +205,13 @@ class _DataStep(TreeStep):
         if new is not None:
             is_late = pc.less(new.column(START), self._before)
             late, new = new.filter(is_late), new.filter(pc.invert(is_late))
-        passed, waiting = self._passed(new)
+        passed, waiting = self._take_passed(new)
         if self._tree.keeps is None:
             stepped = self._step(passed)
             kept = []
         else:
             records = KeptRecords(self._allocator, self._known.kept, keep=self._tree.keeps)
-            late = None if late is None else records.still_needed(late, self._given)
+            late = None if late is None else records.records_to_keep(late, self._given)
             stepped = (
                 self._step(passed)
                 if late is None
@@ -226,7 +227,7 @@ class _DataStep(TreeStep):
         is_open = None if left is None else (left, stepped.due)
         return stepped.answers, DataState(open=is_open, waiting=waiting, kept=kept)
 
-    def _passed(self, new: pa.Table | None) -> tuple[pa.Table | None, list[int]]:
+    def _take_passed(self, new: pa.Table | None) -> tuple[pa.Table | None, list[int]]:
         """Returns the records that the watermark has just passed, and where the others wait."""
         rows = [] if new is None else [new]
         places = list(self._known.waiting)
@@ -235,7 +236,7 @@ class _DataStep(TreeStep):
             for place in places:
                 self._allocator.remove(place)
             places = []
-        table = concatenated(rows)
+        table = concatenate(rows)
         if table is None:
             return None, places
         is_passed = pc.less(table.column(START), self._released)
@@ -256,7 +257,7 @@ class _DataStep(TreeStep):
         answers: list[pa.RecordBatch] = []
         due, after = None, self._before
         for tree, until in stages:
-            rows = None if passed is None else _between(passed, after, until)
+            rows = None if passed is None else _rows_between(passed, after, until)
             records = tree.records(rows) if rows is not None and rows.num_rows else None
             # What is known is written without windows that have left, before others join.
             stepped = StreamSteps(tree.tree, tree.record_layout).step(state, records, until)
@@ -266,7 +267,7 @@ class _DataStep(TreeStep):
 
     def _step_anew(self, before: Iterable[pa.Table], passed: pa.Table | None) -> StepResult | None:
         """Find all windows anew that are open, and leave out those that were given out."""
-        table = concatenated([*before, passed])
+        table = concatenate([*before, passed])
         records = None if table is None else self._tree.records(table)
         if records is None or not records.num_rows:
             return self._step(passed)
@@ -278,13 +279,13 @@ class _DataStep(TreeStep):
         return StepResult(answers=answers, state=stepped.state, due=stepped.due)
 
 
-def _between(table: pa.Table, after: int, until: int) -> pa.Table:
+def _rows_between(table: pa.Table, after: int, until: int) -> pa.Table:
     """Returns the rows from an instant on and before another."""
     starts = table.column(START)
     return table.filter(pc.and_(pc.greater_equal(starts, after), pc.less(starts, until)))
 
 
-def _decoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+def _decode(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Returns a column in its own type; it arrives in the type of its kind."""
     if pa.types.is_date(kind):
         column = column.cast(pa.int32())

@@ -21,7 +21,7 @@ class KeptRecords:
         self._allocator, self._keep = allocator, keep
         self._segments = list(segments)
 
-    def still_needed(self, records: pa.Table, watermark: int) -> pa.Table | None:
+    def records_to_keep(self, records: pa.Table, watermark: int) -> pa.Table | None:
         """Returns the records that a window may hold which was not given out; None without any."""
         left = records.filter(pc.greater(records.column(START), watermark - self._keep))
         return left if left.num_rows else None
@@ -37,7 +37,7 @@ class KeptRecords:
             if segment.last <= watermark - self._keep:
                 self._remove(segment)
         for table in new:
-            left = None if table is None else self.still_needed(table, watermark)
+            left = None if table is None else self.records_to_keep(table, watermark)
             if left is not None:
                 self._add(left, rank=0)
         while len(self._segments) > 1 and self._merges(*self._segments[-2:]):

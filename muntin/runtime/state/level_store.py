@@ -79,7 +79,7 @@ class LevelStore:
         """Yields the rows that start in some spans."""
         for segment in self.segments:
             if spans.meet(segment.first, segment.last):
-                table = conformed(self._allocator.read(segment.number), self._layout)
+                table = conform(self._allocator.read(segment.number), self._layout)
                 yield starting_in(spans, table, self._layout)
 
     def add(self, table: pa.Table) -> None:
@@ -120,7 +120,7 @@ class LevelStore:
         length = max(each.last for each in alike) - min(each.first for each in alike)
         if length > self._length and not is_long:
             return False
-        tables = [conformed(self._allocator.read(each.number), self._layout) for each in alike]
+        tables = [conform(self._allocator.read(each.number), self._layout) for each in alike]
         self._remove(alike)
         together = pa.concat_tables(tables, promote_options="permissive")
         merged = combine_into_cells(together, self._layout, INSTANTS)
@@ -155,7 +155,7 @@ def columns_of(layout: Layout) -> tuple[str, ...]:
     return (*layout.key_columns, layout.start, *components)
 
 
-def conformed(table: pa.Table, layout: Layout) -> pa.Table:
+def conform(table: pa.Table, layout: Layout) -> pa.Table:
     """Returns stored rows with the columns of a layout, null where an earlier plan had none.
 
     No answer reads such a null: a query is complete only from where all it reads is kept.

@@ -20,13 +20,13 @@ from muntin.runtime.periodic.rollups import combine_into_cells, is_cut
 from muntin.runtime.state.level_store import (
     Level,
     LevelStore,
-    conformed,
+    conform,
     starting_in,
     starts_of,
 )
 from muntin.runtime.state.segments import Segment, SegmentAllocator
 from muntin.runtime.state.spans import Spans
-from muntin.runtime.state.stream_tree import Interval, concatenated
+from muntin.runtime.state.stream_tree import Interval, concatenate
 from muntin.runtime.storage.layout import Layout
 
 
@@ -88,7 +88,7 @@ class Levels:
                 found.append(table.filter(pa.array(np.isin(starts, whole))))
                 spans = spans.without(whole, level.width)
         found.append(self._at(finest, spans))
-        together = concatenated(found)
+        together = concatenate(found)
         self.combined += 0 if together is None else together.num_rows
         return together
 
@@ -113,7 +113,7 @@ class Levels:
         new = self._new[number - 1]
         if new is not None:
             passed.append(starting_in(Spans.of(-END, end), new, self._layout))
-        rows = concatenated(passed)
+        rows = concatenate(passed)
         if rows is None:
             return None
         assert level.cells is not None
@@ -128,7 +128,7 @@ class Levels:
         tables = list(self._stores[number].rows(spans))
         if new is not None:
             tables.append(starting_in(spans, new, self._layout))
-        return concatenated(tables)
+        return concatenate(tables)
 
     def _make_anew(
         self, allocator: SegmentAllocator, kept: Sequence[KeptLevel], given: int
@@ -144,7 +144,7 @@ class Levels:
             spans = Spans.of(begin, end)
             for segment in old.segments:
                 if spans.meet(segment.first, segment.last):
-                    table = conformed(allocator.read(segment.number), self._layout)
+                    table = conform(allocator.read(segment.number), self._layout)
                     finest.append(starting_in(spans, table, self._layout))
             end = begin
         for segment in (segment for old in kept for segment in old.segments):
@@ -152,7 +152,7 @@ class Levels:
         self._stores = [
             LevelStore(allocator, self._layout, level, [], self._until) for level in self._levels
         ]
-        rows = concatenated(finest)
+        rows = concatenate(finest)
         if rows is None:
             return
         for level, store in zip(self._levels, self._stores, strict=True):

@@ -125,7 +125,7 @@ class StreamTree(ABC):
         return late
 
 
-def concatenated(tables: Sequence[pa.Table | None]) -> pa.Table | None:
+def concatenate(tables: Sequence[pa.Table | None]) -> pa.Table | None:
     """Returns the rows of some tables in one; None if there are none."""
     there = [table for table in tables if table is not None and table.num_rows]
     return pa.concat_tables(there, promote_options="permissive") if there else None

@@ -1,7 +1,8 @@
 """Changes a running plan: which tree each one continues, from when new answers are complete."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
@@ -9,7 +10,7 @@ from muntin.model.trees import DataTree, PeriodicTree, Tree
 from muntin.runtime.stream_plan.stored_data_tree import StoredDataTree
 from muntin.runtime.stream_plan.stored_periodic_tree import StoredPeriodicTree
 from muntin.runtime.stream_plan.stored_tree import Change, Needs, StoredTree
-from muntin.runtime.stream_plan.stream_plan import Leaving, StreamPlan
+from muntin.runtime.stream_plan.stream_plan import LeavingQuery, StreamPlan
 from muntin.runtime.stream_plan.value_types import ValueTypes, retyped, unchanged_queries
 
 _STORED: dict[type[Tree], type[StoredTree]] = {
@@ -44,10 +45,10 @@ def first_start(
         generation=-1,
         followed_joins=followed_joins,
     )
-    return changed(nothing, plan, needs, watermark=None, given=None, types=types)
+    return change_plan(nothing, plan, needs, watermark=None, given=None, types=types)
 
 
-def resumed(running: StreamPlan, plan: Plan) -> StreamPlan:
+def resume_plan(running: StreamPlan, plan: Plan) -> StreamPlan:
     """Returns a checkpoint's plan with the techniques, classes and functions of an equal plan."""
     trees = zip(running.trees, plan.trees, strict=True)
     return replace(
@@ -55,7 +56,7 @@ def resumed(running: StreamPlan, plan: Plan) -> StreamPlan:
     )
 
 
-def changed(
+def change_plan(
     running: StreamPlan,
     plan: Plan,
     needs: Sequence[Needs],
@@ -89,14 +90,13 @@ def changed(
     )
     run_as = _RunningNames(moved)
     homes = _homes(plan.trees, needs, running.trees, run_as, change)
-    number = running.next_number
-    trees: list[StoredTree] = []
-    for tree, need, home in zip(plan.trees, needs, homes, strict=True):
-        if home is not None:
-            trees.append(home.continue_with(tree, need, change))
-        else:
-            trees.append(_STORED[type(tree)].start(number, tree, need, change.unseen))
-            number += 1
+    numbers = count(running.next_number)
+    trees = [
+        home.continue_with(tree, need, change)
+        if home is not None
+        else _STORED[type(tree)].start(next(numbers), tree, need, change.unseen)
+        for tree, need, home in zip(plan.trees, needs, homes, strict=True)
+    ]
     starts: dict[str, int | None] = {}
     for stored, home in zip(trees, homes, strict=True):
         there = () if home is None else home.tree.queries
@@ -104,25 +104,17 @@ def changed(
             is_same = name in moved or part.asked.name in change.same
             if not (run_as(name) in there and is_same):
                 starts[name] = stored.complete_from(part, given)
-    moved_at, leaving = _moved(running, plan, moved, starts)
-    complete: dict[str, int | None] = {}
-    for tree in plan.trees:
-        for name, part in plan.queries_of(tree).items():
-            query = part.asked.name
-            if query not in leaving:
-                is_new = name in starts and name not in moved_at
-                begin = starts[name] if is_new else running.complete_from[query]
-                # A query is complete from where all its grouping sets are.
-                known = [each for each in (complete.get(query), begin) if each is not None]
-                complete[query] = max(known, default=None)
+    moved_at, leaving = _move_queries(running, plan, moved, starts)
     return replace(
         running,
         plan=plan,
         trees=tuple(trees),
-        complete_from=complete,
+        complete_from=_complete_from(
+            running, plan, {n: at for n, at in starts.items() if n not in moved_at}, leaving
+        ),
         moved_at=moved_at,
         leaving=leaving,
-        next_number=number,
+        next_number=next(numbers),
         generation=change.generation,
         types=types,
         dropped={
@@ -131,6 +123,22 @@ def changed(
             if name not in {query.name for query in plan.queries}
         },
     )
+
+
+def _complete_from(
+    running: StreamPlan, plan: Plan, starts: Mapping[str, int | None], leaving: Collection[str]
+) -> dict[str, int | None]:
+    """Returns from when each query is complete; `starts` has the parts of queries that are new."""
+    complete: dict[str, int | None] = {}
+    for tree in plan.trees:
+        for name, part in plan.queries_of(tree).items():
+            query = part.asked.name
+            if query not in leaving:
+                first = starts[name] if name in starts else running.complete_from[query]
+                # A query is complete from where all its grouping sets are.
+                known = [each for each in (complete.get(query), first) if each is not None]
+                complete[query] = max(known, default=None)
+    return complete
 
 
 def stores_alike(running: StreamPlan, needs: Sequence[Needs]) -> bool:
@@ -150,9 +158,9 @@ class _RunningNames:
         return None if name in self._movers else self._moved.get(name, name)
 
 
-def _moved(
+def _move_queries(
     running: StreamPlan, plan: Plan, moved: Mapping[str, str], starts: Mapping[str, int | None]
-) -> tuple[dict[str, int], dict[str, Leaving]]:
+) -> tuple[dict[str, int], dict[str, LeavingQuery]]:
     """Returns where the queries that have moved begin, and what they left behind."""
     names = {query.name for query in plan.queries}
     stays = names - set(starts)
@@ -163,7 +171,7 @@ def _moved(
         instants = [instant for instant in (first, starts[name]) if instant is not None]
         # Without an event so far, there is nothing that the old tree could give.
         moved_at[name] = max(instants, default=_NEVER)
-        leaving[alias] = Leaving(name=name, first=first, until=moved_at[name])
+        leaving[alias] = LeavingQuery(name=name, first=first, until=moved_at[name])
     # A tree whose types have changed starts anew, and what was open in it is lost.
     lost = {
         alias: replace(leaving[alias], first=starts[alias]) for alias in leaving.keys() & starts

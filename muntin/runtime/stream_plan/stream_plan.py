@@ -1,4 +1,4 @@
-"""A plan that runs on a stream: what each column keeps, since when, and which queries answer.
+"""A plan that runs on a stream: the columns of its state, since when, and for which queries.
 
 It is data: the checkpoint has it as JSON (`stream_plan_json`). A change of queries makes a new one
 from the old (`change_plan`).
@@ -14,13 +14,13 @@ from muntin.model.plan_json import definition, grouping_to_json
 from muntin.model.query import PlainQuery, Query
 from muntin.model.time import format_duration
 from muntin.model.windows.window import Window
-from muntin.runtime.state.find_state import TreeDefinition
+from muntin.runtime.state.bucket import TreeDefinition
 from muntin.runtime.stream_plan.stored_tree import StoredTree, text_of
 from muntin.runtime.stream_plan.value_types import ValueTypes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Leaving:
+class LeavingQuery:
     """A query that has moved to another tree, as its old tree still answers it."""
 
     # What its user calls it.
@@ -38,8 +38,8 @@ class Leaving:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dropped:
-    """A query that the stream goes on without, because it failed."""
+class DroppedQuery:
+    """A query that the stream continues without, because it failed."""
 
     query: Query | PlainQuery
     error: str
@@ -67,11 +67,11 @@ class StreamPlan:
     # Queries that have moved: from which begin on their trees answer them. And, under names of
     # their own, the same queries in the trees that they have left.
     moved_at: Mapping[str, int] = field(default_factory=dict)
-    leaving: Mapping[str, Leaving] = field(default_factory=dict)
+    leaving: Mapping[str, LeavingQuery] = field(default_factory=dict)
     # Spark's types of what the queries read; empty if an earlier muntin stored the plan.
     types: ValueTypes = field(default_factory=dict)
     # Queries that failed and were left out since, by name.
-    dropped: Mapping[str, Dropped] = field(default_factory=dict)
+    dropped: Mapping[str, DroppedQuery] = field(default_factory=dict)
     # Whether the queries of DataFrames depend on their own DataFrame alone; in an earlier muntin,
     # what all had in common was in none of them.
     own_definitions: bool = True
@@ -79,12 +79,12 @@ class StreamPlan:
     # does not tell up to when other rows were read.
     followed_joins: tuple[str, ...] = ()
 
-    def called(self, name: str) -> str:
-        """What a query is called by its user."""
+    def user_name(self, name: str) -> str:
+        """Returns what a query is called by its user."""
         return self.leaving[name].name if name in self.leaving else name
 
     @property
-    def asked(self) -> tuple[Query | PlainQuery, ...]:
+    def user_queries(self) -> tuple[Query | PlainQuery, ...]:
         """The queries that users asked for."""
         return tuple(query for query in self.plan.queries if query.name not in self.leaving)
 
@@ -92,13 +92,13 @@ class StreamPlan:
     def first_begins(self) -> dict[str, int | None]:
         """The begin of each query's first complete window; None if it has seen every event."""
         found = dict(self.complete_from)
-        for query in self.asked:
+        for query in self.user_queries:
             first = found.get(query.name)
             if first is not None and isinstance(query, Query) and isinstance(query.window, Window):
                 found[query.name] = query.window.begin_of(first)
         return found
 
-    def still_dropped(self, queries: Iterable[Query | PlainQuery]) -> list[str]:
+    def dropped_among(self, queries: Iterable[Query | PlainQuery]) -> list[str]:
         """Returns which of some queries were dropped and have the same definition as then."""
         return [
             query.name
@@ -125,7 +125,7 @@ class StreamPlan:
 
 
 def check_same(running: StreamPlan, *, delay: int, ansi: bool, buckets: int | None) -> None:
-    """Refuse to go on with what a checkpoint cannot change."""
+    """Refuse options that differ from those of the first start and are fixed there."""
     if delay != running.delay:
         raise RunError(
             f"the checkpoint was started with a watermark of {format_duration(running.delay)}, not "

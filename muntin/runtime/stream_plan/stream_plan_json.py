@@ -10,7 +10,7 @@ from muntin.model.plan_json import plan_from_json, plan_to_json, query_from_json
 from muntin.runtime.stream_plan.stored_data_tree import StoredDataTree
 from muntin.runtime.stream_plan.stored_periodic_tree import StoredPeriodicTree
 from muntin.runtime.stream_plan.stored_tree import StoredTree
-from muntin.runtime.stream_plan.stream_plan import Dropped, Leaving, StreamPlan
+from muntin.runtime.stream_plan.stream_plan import DroppedQuery, LeavingQuery, StreamPlan
 
 VERSION = 6
 _KINDS: tuple[type[StoredTree], ...] = (StoredPeriodicTree, StoredDataTree)
@@ -63,10 +63,10 @@ def stream_plan_from_json(data: Mapping[str, Any]) -> StreamPlan:
         next_number=data["next_lane"],
         generation=data["generation"],
         moved_at=data["moved_at"],
-        leaving={alias: Leaving(**leaving) for alias, leaving in data["leaving"].items()},
+        leaving={alias: LeavingQuery(**leaving) for alias, leaving in data["leaving"].items()},
         types=data.get("types", {}),
         dropped={
-            name: Dropped(query=query_from_json(dropped["query"]), error=dropped["error"])
+            name: DroppedQuery(query=query_from_json(dropped["query"]), error=dropped["error"])
             for name, dropped in data.get("dropped", {}).items()
         },
         own_definitions=data.get("own_definitions", False),

@@ -1,8 +1,7 @@
 """Which Spark types the state of a stream depends on, and what has changed with them.
 
-Spark SQL that a query reads of its events means something else if its type is another at the next
-start: what is in the state does not go with new values. A query that reads it starts anew, as one
-that was edited does.
+If an expression that a query reads has another type at the next start, its values do not fit the
+state. The query then starts anew, as if it had been edited.
 """
 
 from collections.abc import Collection, Mapping

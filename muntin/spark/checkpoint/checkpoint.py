@@ -1,4 +1,4 @@
-"""A pipeline's checkpoint: Spark's own in a folder of its own, and beside it what muntin knows.
+"""A pipeline's checkpoint: that of Spark's query, and the plans that have run.
 
 checkpoint/muntin-00000.json    the plan of the first start, as data, with a version
 checkpoint/muntin-00001.json    the plan after a change of queries
@@ -28,7 +28,7 @@ from muntin.spark.folder import Folder, texts_in
 from muntin.spark.java_errors import FILE_ERRORS, said_by_java
 
 _PREFIX, _SUFFIX = "muntin-", ".json"
-# Tells that the last plan was deleted, which no other file does.
+# Without it, nobody would notice that the last plan was deleted.
 _LAST = "_last_plan.json"
 _RETAINED = "spark.sql.streaming.minBatchesToRetain"
 # The fewest plans that are kept, if there were so many.
@@ -37,8 +37,8 @@ _LEAST_KEPT = 10
 
 @dataclass(frozen=True, kw_only=True)
 class StoredPlan:
-    """What a checkpoint holds: a running plan, the number of the first batch that it may run, the
-    name that its output files carry, and where they are."""
+    """A plan in a checkpoint, with the number of its first batch, the mark in the names of output
+    files, and their folder."""
 
     running: StreamPlan
     batch: int
@@ -53,14 +53,14 @@ class Checkpoint:
         self.directory = directory
         try:
             self.folder = texts_in(session, directory)
-            self._written = self._plans()
-            names = [] if self._written else self.folder.names()
+            self._plan_names = self._list_plans()
+            names = [] if self._plan_names else self.folder.names()
         except Py4JJavaError as error:
             said = said_by_java(error)
             raise RunError(f"the checkpoint {directory} cannot be read: {said}") from None
         self.logs = SparkLogs(self.folder)
         # How many plans are kept: as many as batches of which Spark keeps its logs.
-        self._kept = int(session.conf.get(_RETAINED, None) or 100)
+        self._plans_to_keep = int(session.conf.get(_RETAINED, None) or 100)
         # The plans that the one which was stored last has replaced.
         self._replaced: dict[str, str] = {}
         others = [name for name in names if name[0] not in "._"]
@@ -77,18 +77,18 @@ class Checkpoint:
 
     def check(self) -> None:
         """Refuse a checkpoint from which a stream would go on with wrong answers."""
-        if not self._written:
+        if not self._plan_names:
             return
-        first = int(self._written[0].removeprefix(_PREFIX).removesuffix(_SUFFIX))
+        first = int(self._plan_names[0].removeprefix(_PREFIX).removesuffix(_SUFFIX))
         # Older ones were deleted only if so many later ones are there.
-        first = first if len(self._written) >= _LEAST_KEPT else 0
-        for number, name in enumerate(self._written, first):
+        first = first if len(self._plan_names) >= _LEAST_KEPT else 0
+        for number, name in enumerate(self._plan_names, first):
             if name != _name(number):
                 raise damage_error(self.directory, f"the plan {_name(number)} is gone")
         last = self._name_of_last()
-        if last is not None and self._written[-1] < last:
+        if last is not None and self._plan_names[-1] < last:
             raise damage_error(self.directory, f"the plan {last} is gone")
-        batches = [self._read(name).batch for name in self._written]
+        batches = [self._read_plan(name).batch for name in self._plan_names]
         try:
             check_whole(self.folder, self.logs, directory=self.directory, first_batches=batches)
         except Py4JJavaError as error:
@@ -97,17 +97,17 @@ class Checkpoint:
 
     def is_as_read(self) -> bool:
         """Whether the plans are those that were there when this was made."""
-        return self._written == self._plans()
+        return self._plan_names == self._list_plans()
 
     def latest(self) -> StoredPlan | None:
         """The plan that was stored last, whether a batch was finished under it or not."""
-        return self._read(self._written[-1]) if self._written else None
+        return self._read_plan(self._plan_names[-1]) if self._plan_names else None
 
     def effective(self) -> StoredPlan:
         """Returns the last plan with a finished batch, else the first; call it if there is one."""
         name = self._effective_name()
         assert name is not None
-        return self._read(name)
+        return self._read_plan(name)
 
     def save(self, stored: StoredPlan) -> None:
         """Store the plan that runs from now on, and delete those that were only tried.
@@ -116,22 +116,22 @@ class Checkpoint:
         counts.
         """
         effective = self._effective_name()
-        only_tried = [name for name in self._written if effective is None or name > effective]
+        only_tried = [name for name in self._plan_names if effective is None or name > effective]
         try:
             self._replaced = {name: self.folder.read(name) for name in only_tried}
             if only_tried:
                 self._note_last(effective)
             for name in reversed(only_tried):
                 self.folder.delete(name)
-                self._written.remove(name)
+                self._plan_names.remove(name)
             if not self.holds(stored.running):
                 name = _name(stored.running.generation)
                 self.folder.write(name, _text(stored))
-                self._written.append(name)
+                self._plan_names.append(name)
                 self._note_last(name)
-            for name in self._written[: -max(self._kept, _LEAST_KEPT)]:
+            for name in self._plan_names[: -max(self._plans_to_keep, _LEAST_KEPT)]:
                 self.folder.delete(name)
-                self._written.remove(name)
+                self._plan_names.remove(name)
         except Py4JJavaError as error:
             raise RunError(
                 f"the checkpoint {self.directory} cannot be written: {said_by_java(error)}"
@@ -145,16 +145,16 @@ class Checkpoint:
     def take_back(self, running: StreamPlan) -> None:
         """Delete the plan that was stored last and never ran, and put back what it replaced."""
         name = _name(running.generation)
-        self._written.remove(name)
+        self._plan_names.remove(name)
         self._note_last(self._effective_name())
         if name not in self._replaced:
             self.folder.delete(name)
         for earlier, text in self._replaced.items():
             self.folder.write(earlier, text)
-            self._written.append(earlier)
+            self._plan_names.append(earlier)
 
     def _note_last(self, name: str | None) -> None:
-        """Note which plan must be there: after it was written, or before later ones are deleted."""
+        """Note which plan must be there, after it was written or before later ones are deleted."""
         if name is not None:
             self.folder.write(_LAST, json.dumps({"plan": name}))
 
@@ -168,19 +168,19 @@ class Checkpoint:
             what = f"{_LAST} cannot be read ({said_by_java(error)})"
             raise damage_error(self.directory, what) from None
 
-    def _plans(self) -> list[str]:
+    def _list_plans(self) -> list[str]:
         """The names of the plans that are there, in order."""
         return sorted(name for name in self.folder.beginning(_PREFIX) if name.endswith(_SUFFIX))
 
     def _effective_name(self) -> str | None:
         """The name of the plan that counts."""
         last = self.logs.last_commit()
-        for name in reversed(self._written):
-            if name == self._written[0] or self._read(name).batch <= last:
+        for name in reversed(self._plan_names):
+            if name == self._plan_names[0] or self._read_plan(name).batch <= last:
                 return name
         return None
 
-    def _read(self, name: str) -> StoredPlan:
+    def _read_plan(self, name: str) -> StoredPlan:
         try:
             data = json.loads(self.folder.read(name))
             return StoredPlan(
@@ -201,7 +201,7 @@ class Checkpoint:
                     f"start with a new checkpoint and a new sink"
                 ) from None
             what = f"the plan {name} cannot be read ({said_by_java(error)})"
-            # Where a file system is away for a while, the cause tells.
+            # The cause shows whether a file system could not be reached.
             raise damage_error(self.directory, what) from error
 
 

@@ -1,4 +1,4 @@
-"""Checks that a checkpoint is whole: some files tell which others must be there.
+"""Checks that a checkpoint is complete: some files imply others.
 
 A crash leaves at most one batch that was begun and not finished, and nothing else half-done. If
 anything else does not fit together, somebody deleted or cut a file, and a stream that continued

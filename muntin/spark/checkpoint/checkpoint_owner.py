@@ -2,11 +2,10 @@
 
 checkpoint/_owner.json    the host, the process and when it started, and a number that is renewed
 
-A start is refused while the owner lives. On the same host the operating system knows whether it
-does, so a start right after a crash goes on at once. On another host, or if the system cannot tell,
-only the file is known: the owner renews it every ten seconds, and one that has not for thirty
-seconds counts as gone. No two clocks are compared. An owner that finds another name in the file
-stops.
+A start is refused while the owner is alive. On the same host the operating system knows that, so a
+start right after a crash continues at once. On another host, or if the system does not know, only
+the file shows it: the owner renews it every ten seconds, and counts as gone after thirty seconds
+without. Clocks of two hosts are never compared. An owner that finds another name in the file stops.
 """
 
 import json
@@ -39,7 +38,7 @@ _LOOKS_AGAIN_S = 0.2
 _NOTICED_S = 5.0
 _CHECKS_EVERY_S = 0.05
 # The owners in this process, by the mark in their files.
-_HERE: dict[str, "CheckpointOwner"] = {}
+_OWNERS: dict[str, "CheckpointOwner"] = {}
 
 
 class Owner:
@@ -88,7 +87,7 @@ class CheckpointOwner(Owner):
 
     def refuse_if_owned(self) -> None:
         """Refuse a checkpoint on which a pipeline runs; writes nothing."""
-        owner = self._read()
+        owner = self._read_owner()
         if owner is not None and owner != self._silent:
             self._refuse_if_alive(owner)
             self._silent = owner
@@ -103,11 +102,11 @@ class CheckpointOwner(Owner):
                 f"the checkpoint {self._directory} cannot be written: {said_by_java(error)}"
             ) from None
         time.sleep(_LOOKS_AGAIN_S)
-        owner = self._read()
+        owner = self._read_owner()
         if owner is None or owner.get("token") != self._token:
             raise self._refusal(owner or {}, "it was started at the same moment")
         self._renewed = time.monotonic()
-        _HERE[self._token] = self
+        _OWNERS[self._token] = self
         threading.Thread(target=self._keep_renewing, daemon=True).start()
 
     def release(self) -> None:
@@ -118,13 +117,13 @@ class CheckpointOwner(Owner):
                 return
             self._released.set()
             with suppress(Py4JError, RunError):
-                owner = self._read()
+                owner = self._read_owner()
                 if owner is not None and owner.get("token") == self._token:
                     self._folder.delete(OWNER)
 
     def forget(self) -> None:
         """Stop holding it in this process, without touching its file."""
-        _HERE.pop(self._token, None)
+        _OWNERS.pop(self._token, None)
 
     def check(self) -> None:
         """Called before a batch is written: raises if another has taken the checkpoint."""
@@ -132,7 +131,7 @@ class CheckpointOwner(Owner):
             self._renew()
 
     def _keep_renewing(self) -> None:
-        while not self._released.wait(_RENEWED_EVERY_S) and self._token in _HERE:
+        while not self._released.wait(_RENEWED_EVERY_S) and self._token in _OWNERS:
             try:
                 self._renew()
             except RunError as error:
@@ -148,9 +147,9 @@ class CheckpointOwner(Owner):
         with self._lock:
             if self._released.is_set():
                 return
-            owner = self._read()
+            owner = self._read_owner()
             if owner is None or owner.get("token") != self._token:
-                who = "its owner's file was deleted" if owner is None else _who(owner)
+                who = "its owner's file was deleted" if owner is None else _describe(owner)
                 raise RunError(
                     f"the checkpoint {self._directory} is no longer held by this pipeline: {who}; "
                     f"this pipeline has stopped"
@@ -162,7 +161,7 @@ class CheckpointOwner(Owner):
 
     def _refuse_if_alive(self, owner: dict[str, Any]) -> None:
         if owner.get("host") == _host():
-            holder = _HERE.get(owner["token"])
+            holder = _OWNERS.get(owner["token"])
             if holder is not None:
                 if not holder._is_released_soon():
                     raise self._refusal(owner, "stop that pipeline first, or change its queries")
@@ -175,10 +174,10 @@ class CheckpointOwner(Owner):
             if is_running is False:
                 return
         patience = time.monotonic() + _SILENT_S
-        log.info("%s: waiting whether its owner, %s, is alive", self._directory, _who(owner))
+        log.info("%s: waiting whether its owner, %s, is alive", self._directory, _describe(owner))
         while time.monotonic() < patience:
             time.sleep(0.5)
-            now = self._read()
+            now = self._read_owner()
             if now is None:
                 return
             if now != owner:
@@ -203,9 +202,9 @@ class CheckpointOwner(Owner):
         return self._released.is_set()
 
     def _refusal(self, owner: dict[str, Any], what: str) -> RunError:
-        return RunError(f"the checkpoint {self._directory} is in use by {_who(owner)}: {what}")
+        return RunError(f"the checkpoint {self._directory} is in use by {_describe(owner)}: {what}")
 
-    def _read(self) -> dict[str, Any] | None:
+    def _read_owner(self) -> dict[str, Any] | None:
         """Returns what the file says: None if there is none, {} if it is cut short."""
         for _ in range(3):
             if not self._folder.has(OWNER):
@@ -239,7 +238,7 @@ def _host() -> str:
     return socket.gethostname()
 
 
-def _who(owner: dict[str, Any]) -> str:
+def _describe(owner: dict[str, Any]) -> str:
     if not owner:
         return "a process that is not known"
     host = str(owner.get("host", "?")).split(" ")[0]

@@ -1,16 +1,16 @@
-"""Gathers changes of a pipeline's queries, and makes those that come at about one time together."""
+"""Collects changes of a pipeline's queries, and applies several of them in one restart."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# Turns the list of queries that run into those that shall run: a list, a plan or a workload.
+# Takes the queries that run; returns those to run instead: a list, a plan or a workload.
 Change = Callable[[Any], Any]
 
 
 class _Waiting:
-    """A change that was asked for, until it is made or refused."""
+    """A request for a change, until it is applied or refused."""
 
     def __init__(self, change: Change) -> None:
         self.change = change
@@ -19,9 +19,9 @@ class _Waiting:
 
 
 class ChangeQueue:
-    """Makes changes one restart at a time, each with all that have gathered since the last.
+    """Applies changes one restart at a time, each with all requests since the last one.
 
-    If several together are refused, each is tried alone, so that a wrong one does not block others.
+    If several are refused together, each is tried alone, so that a wrong one does not block others.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class ChangeQueue:
         apply: Callable[[Any], None],
         lock: threading.Lock,
     ) -> None:
-        """`now` returns the queries that run, `apply` makes others run, under the lock."""
+        """`now` returns the queries that run. `apply` runs others, with the lock held."""
         self._now = now
         self._apply = apply
         # Held while changes are made.
@@ -39,7 +39,7 @@ class ChangeQueue:
         self._open = threading.local()
 
     def make(self, change: Change) -> None:
-        """Make a change now, or at the end of a `together` block; raises why it is refused."""
+        """Make a change now, or at the end of an `as_one` block; raises why it is refused."""
         gathered: list[Change] | None = getattr(self._open, "changes", None)
         if gathered is not None:
             gathered.append(change)
@@ -53,8 +53,8 @@ class ChangeQueue:
             raise mine.error
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """Makes this thread's changes in the block as one; an error in it drops them all."""
+    def as_one(self) -> Iterator[None]:
+        """Applies this thread's changes in the block as one; an error in it drops them all."""
         changes: list[Change] = []
         self._open.changes = changes
         try:
@@ -62,10 +62,10 @@ class ChangeQueue:
         finally:
             self._open.changes = None
         if changes:
-            self.make(lambda now: _in_turn(changes, now))
+            self.make(lambda now: _apply_changes(changes, now))
 
     def _make_all(self) -> None:
-        # Other threads may still add changes; those are made the next time.
+        # Other threads may add changes meanwhile; those are applied the next time.
         waiting = self._waiting[:]
         del self._waiting[: len(waiting)]
         try:
@@ -78,7 +78,7 @@ class ChangeQueue:
         queries, possible = self._now(), []
         for request in waiting:
             try:
-                queries = _in_turn([request.change], queries)
+                queries = _apply_changes([request.change], queries)
                 possible.append(request)
             except Exception as error:
                 request.error = error
@@ -94,7 +94,7 @@ class ChangeQueue:
                     self._make([request])
 
 
-def _in_turn(changes: list[Change], queries: Any) -> Any:
+def _apply_changes(changes: list[Change], queries: Any) -> Any:
     for change in changes:
         queries = change(list(getattr(queries, "queries", queries)))
     return queries

@@ -1,4 +1,4 @@
-"""Pipelines in a classic session: Spark calls this process with batches and with reports."""
+"""Pipelines in a classic session: Spark hands batches and reports to this process."""
 
 import logging
 import threading
@@ -23,9 +23,8 @@ from muntin.spark.output.stacking import Stacking
 from muntin.spark.pipeline.reports import ReportListener
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_engine import RunContext, StreamEngine, StreamRun, Watcher
-from muntin.spark.sinks.batch_answers import BatchAnswers
 from muntin.spark.sinks.late_rows import LateRowsSink
-from muntin.spark.sinks.sink import INDEX, Answer, CombinedAnswers, naming_batch
+from muntin.spark.sinks.sink import INDEX, Answer, Answers, CombinedAnswers, naming_batch
 from muntin.spark.stream.event_slices import GIVEN
 from muntin.spark.stream.source import BoundStream
 from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
@@ -33,7 +32,7 @@ from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
 log = logging.getLogger("muntin")
 
 
-class MicroBatch(BatchAnswers):
+class MicroBatch(Answers):
     """The answers of a batch, beside which the frame may have late rows."""
 
     def __init__(
@@ -51,8 +50,12 @@ class MicroBatch(BatchAnswers):
         """A frame for every query that has answers; columns that are never null say so."""
         with self.stored():
             yield [
-                Answer(name=name, rows=rows, frame=self._projected.of_numbered(name, self._frame))
-                for name, (rows, _) in self._projected.counted(self._frame).items()
+                Answer(
+                    name=name,
+                    rows=rows,
+                    frame=self._projected.answers_from_numbered(name, self._frame),
+                )
+                for name, (rows, _) in self._projected.count_rows(self._frame).items()
                 if rows
             ]
 
@@ -84,14 +87,13 @@ class ClassicRun(StreamRun):
         super().__init__(
             bound, running, context, late=None if self._late is None else self._late_rows
         )
-        # Held while a batch is written: a stop from this process never cuts it off between two of
-        # its files.
+        # Held while a batch is written, so that a stop never comes between two of its files.
         self._writing = threading.Lock()
         # The last batch that the sink was given; -1 before the first.
         self._written = -1
 
     def claim(self) -> None:
-        """Keep others from the places that answers and late rows will go to."""
+        """Reserve the places that answers and late rows will go to."""
         super().claim()
         if self._late is not None:
             self._late.claim(self._late_rows)
@@ -102,7 +104,7 @@ class ClassicRun(StreamRun):
 
     def is_between_batches(self) -> bool:
         """Whether, after `end_batches`, the sink has nothing of a batch that is not finished."""
-        return self.first <= self._finished() and self._written <= self._finished()
+        return self.first <= self._last_finished() and self._written <= self._last_finished()
 
     def _between_files(self) -> threading.Lock:
         return self._writing
@@ -130,7 +132,7 @@ class ClassicRun(StreamRun):
             except (RunError, PySparkException, Py4JError):
                 raise
             except Exception:
-                # An error of the sink's own: Spark would keep only the text of its traceback.
+                # Of an error of the sink, Spark would keep only the text of its traceback.
                 with naming_batch(batch):
                     raise
         except RunError as error:
@@ -150,7 +152,7 @@ class ClassicRun(StreamRun):
 
 
 class Listener(ReportListener, Watcher):
-    """Hands the reports of the query that runs to the figures, and says when it fails."""
+    """Adds the reports of the query that runs to the figures, and logs why it fails."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """Pipelines on Spark Connect: the server runs batches, and the client asks it for reports.
 
-A client has neither a file system nor a JVM. Spark reads and writes the texts of a checkpoint for
-it. Sinks are pickled, since Spark calls `foreachBatch` in a process of the server. Spark sees to it
-that one query at a time runs on a checkpoint.
+A client has neither a file system nor a JVM, so Spark reads and writes the files of a checkpoint.
+Sinks are pickled, because Spark calls `foreachBatch` in a process of the server. Spark sees to it
+that only one query at a time runs on a checkpoint.
 """
 
 import re
@@ -15,8 +15,7 @@ from muntin.errors import RunError
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_engine import StreamEngine, StreamRun, Watcher
-from muntin.spark.sinks.batch_answers import BatchAnswers
-from muntin.spark.sinks.sink import Part, Sink, naming_batch
+from muntin.spark.sinks.sink import Answers, Part, Sink, naming_batch
 
 # The last line of a traceback that the server sends when a sink raises an error.
 _ERROR_OF_SINK = re.compile(r"^muntin\.errors\.RunError: (.+)$", re.MULTILINE)
@@ -71,4 +70,4 @@ class WriteOnServer:
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Write a batch; an error of the sink's own names the batch."""
         with naming_batch(batch):
-            self._sink.write(batch, BatchAnswers(frame, self._parts))
+            self._sink.write(batch, Answers(frame, self._parts))

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from muntin.errors import RunError
-from muntin.optimizer.evolve.move_queries import without
-from muntin.runtime.stream_plan.stream_plan import Dropped
+from muntin.optimizer.transitions import without
+from muntin.runtime.stream_plan.stream_plan import DroppedQuery
 from muntin.spark.pipeline.launcher import Launcher
 from muntin.spark.pipeline.outputs import Outputs
 from muntin.spark.pipeline.resume import cause_of, next_plan, validate_change
@@ -25,7 +25,7 @@ _COMPUTED = "the batch was computed, and not written"
 def drop_failing(launcher: Launcher, failure: BaseException) -> bool:
     """Continue without the queries that fail, if the user wants that; returns whether it did."""
     running = launcher.run.running
-    names = [query.name for query in running.asked]
+    names = [query.name for query in running.user_queries]
     if not launcher.options.drops_queries or was_stopped(failure):
         return False
     launcher.owner.check()
@@ -34,7 +34,7 @@ def drop_failing(launcher: Launcher, failure: BaseException) -> bool:
     if len(failing) in (0, len(names)):
         return False
     dropped = {
-        name: Dropped(query=running.plan.query(name), error=cause_of(error))
+        name: DroppedQuery(query=running.plan.query(name), error=cause_of(error))
         for name, error in failing.items()
     }
     plan = without(running.plan, {*running.leaving, *failing})
@@ -73,7 +73,7 @@ def _try_queries(launcher: Launcher, names: Sequence[str]) -> BaseException | No
     """Returns why the batch that was cut off fails for some of the queries that run; None if it
     does not. Nothing is written, and no state changes."""
     running = launcher.run.running
-    others = {query.name for query in running.asked if query.name not in names}
+    others = {query.name for query in running.user_queries if query.name not in names}
     plan = without(running.plan, {*running.leaving, *others})
     some = validate_change(plan, launcher.source, launcher.checkpoint.effective().running)
     failure = launcher.run_one_batch(launcher.new_run(*some, Outputs(sink=_ComputeOnly())))

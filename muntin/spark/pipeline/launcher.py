@@ -122,7 +122,7 @@ class Launcher:
             raise
         self.run = run
         self.watcher.follow(run.query.runId)
-        names = ", ".join(query.name for query in running.asked)
+        names = ", ".join(query.name for query in running.user_queries)
         log.info(
             "started %s, generation %d: %s", self.checkpoint.directory, running.generation, names
         )

@@ -1,4 +1,4 @@
-"""Where the answers and the late rows of a stream go: never where it reads."""
+"""Opens the outputs of a stream, and refuses those that it would read."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from muntin.spark.stream.source import BoundStream
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
-    """Where answers and, if they are wanted, late rows go."""
+    """Where answers go and, if the user wants them, late rows."""
 
     sink: Sink
     late: LateRowsSink | None = None
@@ -25,8 +25,7 @@ class Outputs:
 def open_outputs(
     sink: SinkLike, late: LateLike, context: SinkContext, data: DataFrame, bound: BoundStream
 ) -> Outputs:
-    """Returns the outputs of a stream; refuses folders that would be read and written, or used for
-    two things."""
+    """Returns the outputs of a stream; refuses folders that are also an input, or used twice."""
     outputs = Outputs(
         sink=open_sink(sink, context), late=None if late is None else LateRowsSink(late, context)
     )
@@ -42,13 +41,13 @@ def open_outputs(
         if outputs.late.output is not None:
             _check_late_folder(context.session, outputs.late.output, written)
             written["folder of late rows"] = outputs.late.output
-    _check_apart(context.session, paths_of_stream(data), written)
+    _check_separate(context.session, paths_of_stream(data), written)
     return outputs
 
 
-def _check_apart(session: SparkSession, inputs: list[str], written: Mapping[str, str]) -> None:
-    """Refuse to write into what is read, or to read what is written; `written` are the folders
-    by what they are called."""
+def _check_separate(session: SparkSession, inputs: list[str], written: Mapping[str, str]) -> None:
+    """Refuse to write into an input, or to read an output; `written` has the folders by what errors
+    call them."""
     for read in inputs:
         # For a pattern, take the folder above it.
         source = whole_path(session, re.split(r"/[^/]*[*?\[{]", read)[0])

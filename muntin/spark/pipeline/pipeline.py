@@ -13,11 +13,10 @@ from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query
 from muntin.model.workload import Workload, workload
-from muntin.optimizer.evolve.move_queries import without
-from muntin.optimizer.evolve.outlook import Outlook, outlook
-from muntin.optimizer.evolve.replan import Replanned, Replanner
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
+from muntin.optimizer.replan import Outlook, PlanChange, Replanner, outlook
+from muntin.optimizer.transitions import without
 from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.pipeline.change_queue import ChangeQueue
@@ -56,11 +55,11 @@ class Pipeline:
     @property
     def queries(self) -> tuple[Query | PlainQuery, ...]:
         """The queries that run."""
-        return self._launcher.run.running.asked
+        return self._launcher.run.running.user_queries
 
     @property
     def complete_from(self) -> Mapping[str, int | None]:
-        """The begin of each query's first complete window, in microseconds; None if all are."""
+        """The start of each query's first complete window, in microseconds; None if all are."""
         return self._launcher.run.running.first_begins
 
     @property
@@ -90,7 +89,7 @@ class Pipeline:
     def add(self, *queries: Query) -> Mapping[str, int | None]:
         """Answer more queries from now on; one restart for all of them.
 
-        Returns the begin of the first complete window of each, as `complete_from`.
+        Returns the start of the first complete window of each, as `complete_from`.
         """
 
         for query in queries:
@@ -130,9 +129,9 @@ class Pipeline:
     def replace(self, queries: Queries) -> None:
         """Answer these queries from now on: the batch is finished, then the stream restarts.
 
-        A query that runs already, by its name and definition, goes on without a gap. If the new
-        queries are refused, or their first batch fails, the old ones run on. Where failing queries
-        are dropped, one that was dropped and is not edited stays out; `add` takes it again.
+        A query with the same name and definition as before continues without a gap. If the new
+        queries are refused, or their first batch fails, the old ones continue. If failing queries
+        are dropped, one that was dropped stays out until it is edited; `add` takes it again.
         """
         if isinstance(queries, Query | PlainQuery):
             queries = (queries,)
@@ -142,7 +141,7 @@ class Pipeline:
         for query in chosen if isinstance(chosen, tuple) else ():
             _check_query(query)
         if isinstance(chosen, tuple) and self._launcher.options.drops_queries:
-            names = self._launcher.run.running.still_dropped(chosen)
+            names = self._launcher.run.running.dropped_among(chosen)
             chosen = tuple(query for query in chosen if query.name not in names)
         self._changes.make(lambda _: chosen)
 
@@ -154,7 +153,7 @@ class Pipeline:
         are open. Returns what was found, and whether the plan has changed.
         """
         with self._launcher.lock:
-            found = self._outlook()
+            found = self._current_outlook()
             if found.saves < least:
                 return found
             self._replanner = None
@@ -164,17 +163,17 @@ class Pipeline:
     def explain(self) -> str:
         """Returns the plan that runs as text, what was measured, and what `replan` would save."""
         with self._launcher.lock:
-            found = self._outlook()
+            found = self._current_outlook()
         return f"{found.now.explain()}\n{found}"
 
     @contextmanager
     def changes(self) -> Iterator[None]:
         """Makes all changes of the block in one restart, at its end."""
-        with self._changes.together():
+        with self._changes.as_one():
             yield
 
     def stop(self) -> None:
-        """Finish the batch that runs, and stop. `start` on the same checkpoint goes on."""
+        """Finish the batch that runs, and stop. `start` on the same checkpoint continues."""
         with self._launcher.lock:
             self._launcher.close()
         log.info("stopped %s", self._launcher.checkpoint.directory)
@@ -193,7 +192,7 @@ class Pipeline:
         return False
 
     def process_all_available(self) -> None:
-        """Wait until all that is there now has been answered: for tests."""
+        """Wait until all data that is there now has been answered: for tests."""
         while True:
             run = self._launcher.run
             try:
@@ -270,35 +269,35 @@ class Pipeline:
         self.stop()
 
     def _apply(self, queries: Queries) -> None:
-        """Make these the queries that run, in one restart; if that fails, the old ones go on."""
+        """Run these queries from now on, in one restart; if that fails, the old ones continue."""
         try:
-            planned = self._planned(queries)
+            planned = self._plan_of(queries)
             self._runner.change(planned.plan, moves=planned.moves)
         except Exception:
             self._replanner = None
             raise
 
-    def _outlook(self) -> Outlook:
+    def _current_outlook(self) -> Outlook:
         running = self._launcher.run.running
         measured = self._launcher.figures.meter.measured()
         return outlook(without(running.plan, running.leaving), measured)
 
-    def _measured(self, work: Workload) -> Workload:
-        """Returns a workload with the figures that were measured, if there are some."""
+    def _with_measurements(self, work: Workload) -> Workload:
+        """Returns a workload with the measured figures, if there are some."""
         measured = self._launcher.figures.meter.measured()
         return work if measured is None else measured.of(work)
 
-    def _planned(self, queries: Queries) -> Replanned:
+    def _plan_of(self, queries: Queries) -> PlanChange:
         if isinstance(queries, Plan):
             self._replanner = None
-            return Replanned(plan=plan_for_stream(queries))
+            return PlanChange(plan=plan_for_stream(queries))
         work = workload(queries)
         if not isinstance(queries, Workload):
-            work = self._measured(self.plan.workload_of(work.queries))
+            work = self._with_measurements(self.plan.workload_of(work.queries))
         if work.plain or work.data_windows or self.plan.data_trees:
             # Binding says what is wrong with them, if anything is.
             self._replanner = None
-            return Replanned(plan=plan_for_stream(optimize(work, self.plan.strategy)))
+            return PlanChange(plan=plan_for_stream(optimize(work, self.plan.strategy)))
         if self._replanner is None:
             running = self._launcher.run.running
             self._replanner = Replanner(without(running.plan, running.leaving))
@@ -306,7 +305,7 @@ class Pipeline:
 
 
 def _check_query(query: object) -> None:
-    """Refuse what is no query, and say how to make one."""
+    """Refuse anything but a query."""
     if not isinstance(query, Query | PlainQuery):
         raise RunError(
             f"a query is made by mt.Query or mt.parse_sql, and this is {type(query).__name__}: "

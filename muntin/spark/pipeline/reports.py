@@ -1,7 +1,7 @@
 """Reads Spark's reports of a stream's batches, as the JSON that Spark writes.
 
-PySpark takes each report apart by hundreds of calls to the JVM, and for many of these the JVM looks
-through all its jars: a fifth of a second of CPU for each batch and listener.
+PySpark reads each report by hundreds of calls to the JVM, many of which search all its jars: a
+fifth of a second of CPU for each batch and listener.
 """
 
 import json
@@ -24,7 +24,7 @@ from muntin.spark.engine.session_kind import may_use_internals
 
 
 class QueryReports:
-    """Reads what Spark remembers of one query's batches."""
+    """The reports that Spark remembers of one query's batches."""
 
     def __init__(self, query: StreamingQuery) -> None:
         self._query = query
@@ -39,7 +39,7 @@ class QueryReports:
 
 
 class ReportListener(StreamingQueryListener):
-    """Listens to all streams of the session that it is added to, by `on_report` and `on_end`."""
+    """Calls `on_report` and `on_end` for all streams of the session that it is added to."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
@@ -99,8 +99,8 @@ class _Events:
 
 
 def emitted_watermark(report: Report | None) -> int | None:
-    """Returns the watermark of the batch of a report, in microseconds: windows that end by it were
-    given out. None if the report tells of no batch."""
+    """Returns the watermark of a batch, in microseconds: windows that end by it have come out. None
+    if the report is of no batch."""
     if report is None or "addBatch" not in report["durationMs"]:
         return None
     text = report.get("eventTime", {}).get("watermark")

@@ -1,4 +1,4 @@
-"""Finds the plan with which a pipeline continues on a checkpoint that exists."""
+"""Finds the plan with which a pipeline continues on an existing checkpoint."""
 
 import logging
 import re
@@ -9,9 +9,8 @@ from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
 from muntin.model.query import PlainQuery, Query
-from muntin.optimizer.evolve.move_queries import Transition, moving, staying, without
-from muntin.optimizer.evolve.pin_data_windows import with_code
-from muntin.runtime.stream_plan.change_plan import changed, resumed
+from muntin.optimizer.transitions import Transition, move_queries, pin_queries, with_code, without
+from muntin.runtime.stream_plan.change_plan import change_plan, resume_plan
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.stream_plan_json import state_of_plan
 from muntin.runtime.stream_plan.value_types import retyped, unchanged_queries
@@ -34,7 +33,7 @@ def validate_change(
     Nothing is changed.
     """
     found, bound = _transition(plan, running, source, given=None, moves=moves)
-    return bound, _changed(running, bound, found, watermark=None, given=None)
+    return bound, _change(running, bound, found, watermark=None, given=None)
 
 
 def next_plan(
@@ -49,25 +48,25 @@ def next_plan(
     """Returns the plan to continue with: the stored one if nothing has changed.
 
     A change takes effect between two batches. A batch that was cut off belongs to the plan that was
-    tried last. It is finished under that plan first, if that plan has a query which the new one has
-    not, as that query's answers of the batch may be written in part; without `finish`, nothing of
-    that batch is written. If the plan `moves`, queries go to the trees in which it has them; else
-    they stay in those in which they run.
+    tried last. If that plan has a query which the new one lacks, some of the query's answers may
+    have been written, so `finish` first runs the batch under that plan. `finish` is None if nothing
+    of the batch was written. If the plan `moves`, queries go to the trees in which it has them;
+    otherwise they stay in their trees.
     """
     latest, effective = _latest(checkpoint), checkpoint.effective()
     logs = checkpoint.logs
     found, bound = _transition(
         plan, latest.running, source, given=logs.emitted_watermark(), moves=moves
     )
-    if _same(bound, latest, retain):
-        return bound, resumed(latest.running, bound.plan)
+    if _is_unchanged(bound, latest, retain):
+        return bound, resume_plan(latest.running, bound.plan)
     validate_change(plan, source, effective.running, moves=moves)
-    if finish is not None and logs.is_cut() and _leaves(latest.running.plan, found.plan):
+    if finish is not None and logs.is_cut() and _loses_query(latest.running.plan, found.plan):
         try:
             before = source.bind(with_code(latest.running.plan, plan))
             if not before.has_types_of(latest.running):
-                raise RunError("the data has other types than when it was begun")
-            finish(before, resumed(latest.running, before.plan))
+                raise RunError("the types of the data have changed since it was started")
+            finish(before, resume_plan(latest.running, before.plan))
             effective = checkpoint.effective()
         except Exception as error:
             if is_transient(error):
@@ -75,36 +74,36 @@ def next_plan(
                     f"the batch that was cut off could not be finished yet: {error}; nothing is "
                     f"lost, start again"
                 ) from error
-            # A batch that cannot be finished must not keep its user from going on without it.
+            # A batch that cannot be finished must not block the new queries.
             log.warning("the batch that was cut off is answered by the new queries: %s", error)
     found, bound = _transition(
         plan, effective.running, source, given=logs.emitted_watermark(), moves=moves
     )
-    if _same(bound, effective, retain):
-        return bound, resumed(effective.running, bound.plan)
-    running = _changed(
+    if _is_unchanged(bound, effective, retain):
+        return bound, resume_plan(effective.running, bound.plan)
+    running = _change(
         effective.running, bound, found, watermark=logs.watermark(), given=logs.emitted_watermark()
     )
     return bound, replace(running, retain=retain)
 
 
-def as_stored(
+def same_queries_as_stored(
     plan: Plan, source: Source, checkpoint: Checkpoint, *, retain: int
 ) -> tuple[BoundStream, StreamPlan] | None:
-    """Returns the stored plan, if it answers the same queries as a plan that may be made otherwise,
-    with other figures; else None."""
+    """Returns the stored plan if it has the same queries as a plan, maybe with other trees; else
+    None."""
     running = _latest(checkpoint).running
     asked = {query.name: definition(query) for query in plan.queries}
-    if retain != running.retain or asked != {q.name: definition(q) for q in running.asked}:
+    if retain != running.retain or asked != {q.name: definition(q) for q in running.user_queries}:
         return None
     bound = source.bind(with_code(running.plan, plan))
-    return (bound, resumed(running, bound.plan)) if bound.has_types_of(running) else None
+    return (bound, resume_plan(running, bound.plan)) if bound.has_types_of(running) else None
 
 
 def _transition(
     plan: Plan, running: StreamPlan, source: Source, *, given: int | None, moves: bool
 ) -> tuple[Transition, BoundStream]:
-    """Returns the plan as it can go on where another runs; all up to `given` was given out."""
+    """Returns the plan as it can continue a running one, whose answers up to `given` are out."""
     known = {query.name: definition(query) for query in plan.queries}
     others: set[str] = set()
     while True:
@@ -113,13 +112,13 @@ def _transition(
         leaving = {
             alias
             for alias in running.not_done(given) & there.keys()
-            if known.get(name := running.called(alias)) == there.get(name)
+            if known.get(name := running.user_name(alias)) == there.get(name)
         }
         before = without(running.plan, {q.name for q in running.plan.queries} - there.keys())
         if moves:
-            found = moving(plan, before, leaving, mark=f"leaving {running.generation + 1}")
+            found = move_queries(plan, before, leaving, mark=f"leaving {running.generation + 1}")
         else:
-            found = staying(plan, before, leaving)
+            found = pin_queries(plan, before, leaving)
         bound = source.bind(found.plan)
         more = retyped(running.types, bound.types) - others
         if not more:
@@ -128,7 +127,7 @@ def _transition(
         others |= more
 
 
-def _changed(
+def _change(
     running: StreamPlan,
     bound: BoundStream,
     found: Transition,
@@ -136,11 +135,11 @@ def _changed(
     watermark: int | None,
     given: int | None,
 ) -> StreamPlan:
-    before = {query.name: definition(query) for query in running.asked}
+    before = {query.name: definition(query) for query in running.user_queries}
     for query in bound.plan.queries:
         if before.get(query.name) != definition(query):
             _check_addition(query, running, bound)
-    following = changed(
+    following = change_plan(
         running,
         bound.plan,
         bound.needs,
@@ -175,7 +174,7 @@ def _latest(checkpoint: Checkpoint) -> StoredPlan:
     return stored
 
 
-def _same(bound: BoundStream, stored: StoredPlan, retain: int) -> bool:
+def _is_unchanged(bound: BoundStream, stored: StoredPlan, retain: int) -> bool:
     """Whether the stored state is unchanged; techniques may have changed."""
     return (
         retain == stored.running.retain
@@ -185,7 +184,7 @@ def _same(bound: BoundStream, stored: StoredPlan, retain: int) -> bool:
     )
 
 
-def _leaves(old: Plan, new: Plan) -> bool:
+def _loses_query(old: Plan, new: Plan) -> bool:
     """Whether a query of the old plan is missing or different in the new one."""
     definitions = {query.name: definition(query) for query in new.queries}
     return any(definitions.get(query.name) != definition(query) for query in old.queries)
@@ -200,8 +199,8 @@ def refused_change(error: BaseException) -> RunError:
 
 
 def cause_of(error: BaseException) -> str:
-    """Returns what Spark found wrong, in a line, without plan dumps and stack traces."""
-    # Spark's errors have a condition in brackets somewhere under those of its scheduler and proxy.
+    """Returns the cause of an error of Spark's in one line, without plans and stack traces."""
+    # The condition of the cause, in brackets, comes after those of the scheduler and the proxy.
     conditions = re.findall(r"\[[A-Z][A-Z_0-9.]+\][^\n]*", str(error))
     causes = [condition for condition in conditions if not condition.startswith("[STREAM_FAILED]")]
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -210,7 +209,7 @@ def cause_of(error: BaseException) -> str:
 
 def without_dropped(plan: Plan, running: StreamPlan) -> Plan:
     """Returns a plan without the queries that were dropped and have not been edited since."""
-    names = running.still_dropped(plan.queries)
+    names = running.dropped_among(plan.queries)
     for name in names:
         log.warning("query %r was dropped: %s", name, running.dropped[name].error)
     if len(names) == len(plan.queries):

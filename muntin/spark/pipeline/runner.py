@@ -7,12 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.time import parse_duration
-from muntin.optimizer.evolve.move_queries import without
+from muntin.optimizer.transitions import without
 from muntin.runtime.stream_plan.stream_plan import StreamPlan, check_same
 from muntin.runtime.stream_plan.stream_plan_json import state_of_running
 from muntin.spark.binding.relations import is_ansi
 from muntin.spark.pipeline.launcher import Launcher
-from muntin.spark.pipeline.resume import as_stored, next_plan, refused_change, validate_change
+from muntin.spark.pipeline.resume import (
+    next_plan,
+    refused_change,
+    same_queries_as_stored,
+    validate_change,
+)
 from muntin.spark.pipeline.stream_engine import InUseError, StreamRun
 from muntin.spark.pipeline.transient_errors import was_stopped
 from muntin.spark.stream.source import BoundStream
@@ -77,7 +82,7 @@ class Runner:
                 launcher.launch(bound, running)
             except InUseError:
                 # The stream that runs may answer the same queries by another plan.
-                known = as_stored(plan, source, checkpoint, retain=self._retain)
+                known = same_queries_as_stored(plan, source, checkpoint, retain=self._retain)
                 if known is None:
                     raise
                 launcher.launch(*known)
@@ -99,7 +104,7 @@ class Runner:
         if stored.output != sink.output:
             launcher.warn(f"earlier answers are in {stored.output}, later ones in {sink.output}")
             return
-        for name in sink.missing([query.name for query in stored.running.asked]):
+        for name in sink.missing([query.name for query in stored.running.user_queries]):
             launcher.warn(
                 f"query {name!r}: its folder in {stored.output} was deleted since the last run; "
                 f"its earlier answers are gone, and only later ones will be there"

@@ -1,14 +1,17 @@
-"""What a pipeline has done, as it tells its user."""
+"""What a pipeline has done: figures for its user, and measurements for the planner."""
 
 import logging
+import math
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from muntin.model.query import Grouping
+from muntin.model.time import SECOND
+from muntin.optimizer.replan import Measurement
 from muntin.spark.engine.listeners import Report
-from muntin.spark.pipeline.meter import Meter
-from muntin.spark.pipeline.reports import QueryReports
+from muntin.spark.pipeline.reports import QueryReports, instant_of
 from muntin.spark.stream.state_report import LevelStatus, StateReport
 from muntin.spark.stream.stream_answers import StreamAnswers
 
@@ -16,6 +19,11 @@ log = logging.getLogger("muntin")
 
 # How many batches back a report may come a second time.
 _REMEMBERED = 1000
+# How many events, and how many keys among them, a batch had for each grouping.
+Arrived = Mapping[Grouping, tuple[int, int]]
+# Figures are those of so many batches.
+_BATCHES = 20
+_MOST_KEYS = 1e12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,10 +31,10 @@ class QueryStatus:
     """What one query has done since this pipeline started."""
 
     rows: int = 0
-    # The begin of the latest window given out, and of the first that is complete; microseconds.
+    # The starts of the latest window that came out and of the first complete one; microseconds.
     last_window: int | None = None
     complete_from: int | None = None
-    # Events that came after some window that holds them had been given out.
+    # Events that came after a window that contains them had come out.
     late_rows: int = 0
 
 
@@ -37,14 +45,13 @@ class Status:
     is_active: bool
     batches: int
     rows_in: int
-    # Events that came after some window that holds them had been given out, of whatever query.
+    # Events that came after a window of some query that contains them had come out.
     late_rows: int
     watermark: str | None
     batch_seconds: float | None
     state_rows: int
     state_bytes: int
-    # How many rows a second the last batch took in, and where its time went, in seconds by phase;
-    # both as Spark reports them.
+    # Rows per second of the last batch, and its seconds by phase, as Spark reports them.
     rows_per_second: float | None = None
     phases: Mapping[str, float] = field(default_factory=dict)
     # Events per second of event time, and live keys by grouping, over the last batches.
@@ -58,18 +65,85 @@ class Status:
     refused: str | None = None
     # Why queries were dropped, by name.
     dropped: Mapping[str, str] = field(default_factory=dict)
-    # How often the stream was restarted because Spark failed for a reason that passes.
+    # How often the stream was restarted after a transient error.
     restarts: int = 0
-    # What was found at the start and may be wrong.
+    # Possible problems that were found at the start.
     warnings: Sequence[str] = ()
     queries: Mapping[str, QueryStatus] = field(default_factory=dict)
-    # What is kept of slices and their levels, and how many partials the last batch combined.
+    # The state of slices and levels, and how many partials the last batch combined.
     levels: Sequence[LevelStatus] = ()
     combines: int = 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Batch:
+    rows: int
+    first: int
+    last: int
+    arrived: Arrived
+
+
+class Meter:
+    """Remembers what the last batches brought."""
+
+    def __init__(self) -> None:
+        self._batches: deque[_Batch] = deque(maxlen=_BATCHES)
+        self._lock = threading.Lock()
+
+    def take(self, report: Report, arrived: Arrived) -> None:
+        """Take in a batch, if it had rows."""
+        times = report.get("eventTime", {})
+        if report["numInputRows"] and "max" in times and arrived:
+            batch = _Batch(
+                rows=report["numInputRows"],
+                first=instant_of(times["min"]),
+                last=instant_of(times["max"]),
+                arrived=arrived,
+            )
+            with self._lock:
+                self._batches.append(batch)
+
+    def measured(self) -> Measurement | None:
+        """Returns the figures; None before there are some."""
+        with self._lock:
+            batches = list(self._batches)
+        if not batches:
+            return None
+        span = max(batch.last for batch in batches) - min(batch.first for batch in batches)
+        rows = sum(batch.rows for batch in batches)
+        # Groupings may have come and gone with queries.
+        groupings = batches[-1].arrived
+        keys, shares = {}, {}
+        for grouping in groupings:
+            known = [batch for batch in batches if grouping in batch.arrived]
+            events, found = max(batch.arrived[grouping] for batch in known)
+            keys[grouping] = live_keys(events, found)
+            of_them = sum(batch.arrived[grouping][0] for batch in known)
+            shares[grouping] = of_them / sum(batch.rows for batch in known)
+        return Measurement(rate=rows * SECOND / max(span, SECOND), keys=keys, shares=shares)
+
+
+def live_keys(events: int, found: int) -> float:
+    """Estimates the number of keys, given how many distinct ones random events have.
+
+    >>> round(live_keys(10_000, 100))
+    100
+    >>> 900 < live_keys(1000, 632) < 1100
+    True
+    """
+    low, high = float(max(found, 1)), _MOST_KEYS
+    if found >= events:
+        # Every event has a key of its own, so far.
+        return low
+    while high / low > 1.001:
+        middle = math.sqrt(low * high)
+        expected = -middle * math.expm1(-events / middle)
+        low, high = (middle, high) if expected < found else (low, middle)
+    return high
+
+
 class Figures:
-    """Sums over Spark's reports of batches, which it forgets after a hundred, and over answers."""
+    """Adds up Spark's reports of batches, of which Spark keeps only the last hundred."""
 
     def __init__(self) -> None:
         self._batches = self._rows_in = self._rows_before = 0
@@ -77,7 +151,7 @@ class Figures:
         self.warnings: list[str] = []
         self._report: Report = {}
         self._seen: set[int] = set()
-        self._looked: str | None = None
+        self._last_timestamp: str | None = None
         self._lock = threading.Lock()
         # The answers of all batches, and how those of one are found in its report.
         self._answers: dict[str, tuple[int, int | None]] = {}
@@ -91,21 +165,21 @@ class Figures:
         `reader` finds the figures of its plan in its reports.
         """
         with self._lock:
-            self._seen, self._looked = set(), None
+            self._seen, self._last_timestamp = set(), None
             self._reader = reader
             self._rows_before = self._rows_in
 
     def note(self, reports: QueryReports) -> None:
-        """Take in the reports that Spark remembers of a query's batches, if there are new ones."""
+        """Add the reports that Spark remembers of a query's batches, if there are new ones."""
         last = reports.last()
-        # It remembers a hundred reports, of which mostly none is new.
-        if last is not None and last["timestamp"] != self._looked:
-            self._looked = last["timestamp"]
+        # Usually none of the hundred reports is new.
+        if last is not None and last["timestamp"] != self._last_timestamp:
+            self._last_timestamp = last["timestamp"]
             for report in reports.recent():
                 self.take(report)
 
     def take(self, report: Report) -> None:
-        """Take in a report of the query that runs, if it is new and tells of a batch."""
+        """Add a report of the query that runs, if it is new and reports a batch."""
         with self._lock:
             reader = self._reader
             if report["batchId"] in self._seen or "addBatch" not in report["durationMs"]:
@@ -116,12 +190,12 @@ class Figures:
             self._rows_in += report["numInputRows"]
             self._report = report
             if reader is not None:
-                self._read(report, reader)
+                self._take_figures(report, reader)
         seconds = report["durationMs"]["triggerExecution"] / 1000
         log.debug("batch %d: %d rows in %.1f s", report["batchId"], report["numInputRows"], seconds)
 
     def has_rows(self) -> bool:
-        """Whether a batch of the query that runs has had rows."""
+        """Whether some batch of the query that runs had rows."""
         with self._lock:
             return self._rows_in > self._rows_before
 
@@ -144,7 +218,7 @@ class Figures:
             state = StateReport() if reader is None else reader.state_in(report)
             queries = {}
             for name, first in complete_from.items():
-                rows, begin = self._of(name)
+                rows, begin = self._answers_of(name)
                 queries[name] = QueryStatus(
                     rows=rows, last_window=begin, complete_from=first, late_rows=self._late[name]
                 )
@@ -172,14 +246,14 @@ class Figures:
                 combines=state.combined,
             )
 
-    def _read(self, report: Report, reader: StreamAnswers) -> None:
-        """Take in what a plan's own operator has counted in a batch."""
+    def _take_figures(self, report: Report, reader: StreamAnswers) -> None:
+        """Add what the operator has counted in a batch."""
         self._late.update(reader.late_in(report))
         self.meter.take(report, reader.arrived_in(report))
         for name, (rows, begin) in reader.counts_in(report).items():
-            before, last = self._of(name)
+            before, last = self._answers_of(name)
             begins = [instant for instant in (last, begin) if instant is not None]
             self._answers[name] = (before + rows, max(begins, default=None))
 
-    def _of(self, name: str) -> tuple[int, int | None]:
+    def _answers_of(self, name: str) -> tuple[int, int | None]:
         return self._answers.get(name, (0, None))

@@ -34,10 +34,10 @@ from muntin.spark.stream.stream_answers import LATE_ROWS
 
 # How long a halt waits for the batch that runs.
 _PATIENCE = 60.0
-# Whether Spark stops a query that runs on the checkpoint of one that starts. It asks the session,
-# so this counts on Spark Connect alone; elsewhere a checkpoint has an owner.
+# Whether Spark stops a query that runs on the checkpoint of one that starts. Spark reads this from
+# the session, so it has an effect on Spark Connect alone; elsewhere a checkpoint has an owner.
 _TAKES_OVER = "spark.sql.streaming.stopActiveRunOnRestart"
-# What Spark says where it does not.
+# Spark's error if it does not.
 _IN_USE = "another query with same id is already active"
 
 
@@ -80,7 +80,7 @@ class StreamRun(ABC):
         self._sink, self._figures = context.outputs.sink, context.figures
         self.answers, self.projected = bound.run(running, late=late)
         answers = self.projected.without_figures(self.answers)
-        self._rows = self.projected.observed(self.projected.numbered(answers))
+        self._rows = self.projected.with_counts(self.projected.number_rows(answers))
         schemas = schemas_of(self._rows)
         self.schemas = {name: schema for name, schema in schemas.items() if name != LATE_ROWS}
         self._sink.check(self.schemas)
@@ -90,9 +90,9 @@ class StreamRun(ABC):
         self._is_late_wanted = late is not None
         self._halted = threading.Event()
         self._session = self.answers.sparkSession
-        # What the sink could not do.
+        # The error of the sink.
         self._failed: RunError | None = None
-        # Why it was stopped at once, if it was; Spark does not know this.
+        # Why it was stopped at once; Spark does not know this.
         self.lost: RunError | None = None
 
     @abstractmethod
@@ -112,7 +112,7 @@ class StreamRun(ABC):
         writer = writer.queryName(self._free_name())
         if trigger:
             writer = writer.trigger(**trigger)
-        # Whole rows may be long, other than what queries read of them.
+        # Whole rows may be long, unlike the columns that queries read.
         unmeasured = {} if self._is_late_wanted else ROWS_UNMEASURED
         takes_over = {_TAKES_OVER: str(not is_new).lower()}
         values = {**SETTINGS, **unmeasured, **takes_over}
@@ -141,18 +141,17 @@ class StreamRun(ABC):
         return next(free for free in chain([name], numbered) if free not in taken)
 
     def claim(self) -> None:
-        """Keep others from the places that answers will go to."""
+        """Reserve the places that answers will go to."""
         self._sink.claim(self.schemas)
 
     def has_finished_rows(self) -> bool:
-        """Whether a batch with rows was finished under this plan, so that all its queries have been
-        tried."""
+        """Whether a batch with rows was finished, so that all queries have been tried."""
         self._figures.note(self.reports)
         return self._figures.has_rows()
 
     @property
     def is_halted(self) -> bool:
-        """Whether it was told to stop."""
+        """Whether it has been told to stop."""
         return self._halted.is_set()
 
     def is_waiting(self) -> bool:
@@ -160,8 +159,8 @@ class StreamRun(ABC):
         return bool(self.query.status["message"].startswith("Waiting"))
 
     def failure(self) -> BaseException | None:
-        """What ended it, if it failed."""
-        # Spark knows an error of the sink only as the text of a Python traceback.
+        """Returns why it failed; None if it did not."""
+        # Spark has an error of the sink only as the text of a traceback.
         if self._failed is not None:
             return self._failed
         error = None if self.query.isActive else self.query.exception()
@@ -181,12 +180,12 @@ class StreamRun(ABC):
         Spark's query is then to be stopped.
         """
         if self.query.isActive:
-            last = self._finished()
+            last = self._last_finished()
             patience = time.monotonic() + _PATIENCE
             while (
                 self.query.isActive
                 and self.query.status["isTriggerActive"]
-                and self._finished() == last
+                and self._last_finished() == last
                 and time.monotonic() < patience
             ):
                 time.sleep(0.02)
@@ -208,7 +207,7 @@ class StreamRun(ABC):
         self._failed = self.lost = error
         self.query.stop()
 
-    def _finished(self) -> int:
+    def _last_finished(self) -> int:
         """The number of the last batch that Spark has reported as finished; -1 before the first."""
         report = self.reports.last()
         if report is None:

@@ -8,7 +8,7 @@ from pyspark.errors import PySparkException
 
 from muntin.errors import RunError
 
-# How often a stream is restarted before another batch is finished, and how long it waits first.
+# How many restarts are allowed until another batch is finished, and the wait before the first.
 _RESTARTS = 3
 _WAITS_S = 1.0
 # What Spark, the JVM and Hadoop say when a process or a machine could not be reached.
@@ -56,8 +56,7 @@ class RetryPolicy:
         self._finished: int | None = None
 
     def allows(self, failure: BaseException, *, finished: int | None = None) -> bool:
-        """Whether to try again; `finished` is the number of the last batch that was finished, if
-        that can be read."""
+        """Whether to try again; `finished` is the number of the last finished batch, if known."""
         if finished is not None and finished != self._finished:
             self._tries, self._finished = 0, finished
         self._tries += 1
@@ -69,7 +68,7 @@ class RetryPolicy:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether Spark failed because a worker, an executor or a file system was away for a while.
+    """Whether Spark failed because it could not reach a worker, an executor or a file system.
 
     An error of a query, of the data or of a user's function is never transient, whatever it says.
     """
@@ -82,7 +81,7 @@ def was_stopped(error: BaseException) -> bool:
 
 
 def _says(error: BaseException, words: Sequence[str]) -> bool:
-    """Whether an error of Spark's has some of these words; a sink's own error never does."""
+    """Whether an error of Spark's contains one of these texts; an error of a sink never does."""
     chain = list(_chain(error))
     if isinstance(chain[-1], RunError) or not isinstance(
         chain[-1], PySparkException | Py4JJavaError

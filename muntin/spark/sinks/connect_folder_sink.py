@@ -11,7 +11,7 @@ after a cut.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import unquote
 
@@ -26,7 +26,7 @@ from muntin.spark.engine.session_kind import cores_of
 from muntin.spark.folder import Texts, texts_in
 from muntin.spark.output.flatten import flatten
 from muntin.spark.sinks.file_options import FileOptions
-from muntin.spark.sinks.output_owner import ELSEWHERE, OWNER, columns_of, why_other_columns
+from muntin.spark.sinks.output_owner import OWNER, Claim, columns_of, why_other_columns
 from muntin.spark.sinks.sink import INDEX, Answers, Sink, SinkContext, Stack, naming_batch
 from muntin.sql_text import literal
 
@@ -34,17 +34,6 @@ from muntin.sql_text import literal
 QUERY, BATCH = "query", "batch"
 # The folder of a checkpoint in which answers are kept.
 _ANSWERS = "answers"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Claim:
-    """Who fills a folder, and what is in its files."""
-
-    mark: str
-    checkpoint: str
-    format: str
-    # The types of columns by name, for each query.
-    columns: Mapping[str, Mapping[str, str]]
 
 
 class ConnectFolderSink(Sink):
@@ -89,7 +78,7 @@ class ConnectFolderSink(Sink):
         columns = {
             name: columns_of(schema) for name, schema in self._files.file_schemas(schemas).items()
         }
-        claim = _Claim(
+        claim = Claim(
             mark=self._mark,
             checkpoint=self._checkpoint,
             format=self._files.format,
@@ -119,7 +108,7 @@ class ConnectFolderSink(Sink):
         parallel = min(len(stack.names), cores_of(stack.frame.sparkSession))
         rows = stack.frame.repartition(parallel, INDEX)
         rows = rows.withColumn(INDEX, expr(f"CASE {INDEX} {names} END"))
-        rows = self._flattened(rows).withColumnRenamed(INDEX, QUERY).withColumn(BATCH, lit(batch))
+        rows = self._flatten(rows).withColumnRenamed(INDEX, QUERY).withColumn(BATCH, lit(batch))
         with naming_batch(batch, *stack.names.values()):
             writer = rows.write.format(self._files.format).options(**self._files.options)
             writer = writer.partitionBy(QUERY, BATCH).mode("overwrite")
@@ -133,7 +122,7 @@ class ConnectFolderSink(Sink):
         # Spark escapes some characters of names.
         there = {unquote(place): place for place in places}
         for stack in stacks:
-            nothing = self._flattened(stack.frame.drop(INDEX)).schema
+            nothing = self._flatten(stack.frame.drop(INDEX)).schema
             for name in stack.names.values():
                 if (place := there.get(f"{QUERY}={name}/{BATCH}={batch}")) is not None:
                     with naming_batch(batch, name):
@@ -143,27 +132,15 @@ class ConnectFolderSink(Sink):
                         empty = empty.options(**self._files.options).mode("overwrite")
                         empty.save(f"{self._directory}/{place}")
 
-    def _flattened(self, rows: DataFrame) -> DataFrame:
+    def _flatten(self, rows: DataFrame) -> DataFrame:
         return flatten("all", rows) if self._files.is_flat else rows
 
-    def _claim(self) -> _Claim | None:
-        if not self._texts.has(OWNER):
-            return None
-        try:
-            return _Claim(**json.loads(self._texts.read(OWNER)))
-        except (ValueError, TypeError) as error:
-            raise RunError(f"{self.output}/{OWNER} cannot be read ({error}); {ELSEWHERE}") from None
+    def _claim(self) -> Claim | None:
+        return Claim.read(self._texts, OWNER, f"{self.output}/{OWNER}")
 
-    def _compare(self, claim: _Claim, queries: Mapping[str, Mapping[str, str]]) -> None:
-        if claim.mark != self._mark:
-            raise RunError(
-                f"{self.output} belongs to the checkpoint {claim.checkpoint}; {ELSEWHERE}"
-            )
-        if claim.format != self._files.format:
-            raise RunError(
-                f"{self.output} has files of the format {claim.format}, not {self._files.format}; "
-                f"{ELSEWHERE}"
-            )
+    def _compare(self, claim: Claim, queries: Mapping[str, Mapping[str, str]]) -> None:
+        claim.check_checkpoint(self._mark, str(self.output))
+        claim.check_format(self._files.format, str(self.output))
         for query, columns in queries.items():
             known = claim.columns.get(query, columns)
             problem = why_other_columns(query, str(self.output), known, columns, self._files.format)

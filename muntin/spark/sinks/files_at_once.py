@@ -38,8 +38,7 @@ from muntin.spark.worker import Task
 _END = b"1"
 _DATA = "data"
 _FILES = f"{_DATA} STRING, {INDEX} STRING"
-# What Spark is told of a file beside its columns: that times are not of a calendar of old, and the
-# columns as Spark has them.
+# Metadata that Spark reads: the version, so that it takes times as Gregorian, and the columns.
 _VERSION, _COLUMNS = "org.apache.spark.version", "org.apache.spark.sql.parquet.row.metadata"
 # Settings of Spark's that say how files are compressed, by Arrow's and by what they are called.
 _CODEC = "spark.sql.parquet.compression.codec"
@@ -201,10 +200,10 @@ def _files(
     files: dict[int, _File] = {}
     done: Counter[int] = Counter()
 
-    def ended(number: int) -> pa.RecordBatch:
+    def close_file(number: int) -> pa.RecordBatch:
         done[number] += 1
         data = pa.array([files.pop(number).end()], pa.binary())
-        # Any bytes are a string to Spark's writer, so they are not looked at here, either.
+        # Spark's writer takes any bytes as a string, so they are not checked here, either.
         columns = [data.view(pa.string()), pa.array([f"{number}-{done[number]}"])]
         return pa.RecordBatch.from_arrays(columns, [_DATA, INDEX])
 
@@ -213,6 +212,6 @@ def _files(
         for number in numbers.unique().to_pylist():
             file = files.setdefault(number, _File(makers[number]))
             if file.add(makers[number].rows(batch.filter(pc.equal(numbers, number)))):
-                yield ended(number)
+                yield close_file(number)
     for number in list(files):
-        yield ended(number)
+        yield close_file(number)

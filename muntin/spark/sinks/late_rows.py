@@ -16,9 +16,8 @@ from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.slicer.packing import ROWS
 from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.session_kind import is_connect
-from muntin.spark.sinks.batch_answers import BatchAnswers
 from muntin.spark.sinks.folder_sink import Files, FolderSink
-from muntin.spark.sinks.sink import INDEX, Part, SinkContext, naming_batch
+from muntin.spark.sinks.sink import INDEX, Answers, Part, SinkContext, naming_batch
 
 # The columns that are put beside those of the rows: the batch that they came in, and the watermark
 # up to which answers had been given out.
@@ -78,19 +77,19 @@ class LateRowsSink:
         except Exception as error:
             raise RunError(f"late rows of these types cannot be handed over: {error}") from None
         if self._function is None:
-            self._folder.check({self._name: _written(rows)})
+            self._folder.check({self._name: _file_schema(rows)})
 
     def claim(self, rows: StructType) -> None:
         """Write the owner into the folder."""
         if self._function is None:
-            self._folder.claim({self._name: _written(rows)})
+            self._folder.claim({self._name: _file_schema(rows)})
 
     def write(self, batch: int, given: int, packed: DataFrame, rows: StructType) -> None:
         """Take the late rows of a batch, packed; `given` is the watermark, in microseconds."""
         if packed.isEmpty():
             return
         watermark = _EPOCH + timedelta(microseconds=given)
-        frame = packed.mapInArrow(partial(_unpacked, schema=arrow_schema(rows)), rows).select(
+        frame = packed.mapInArrow(partial(_unpack, schema=arrow_schema(rows)), rows).select(
             "*",
             lit(batch).cast(LongType()).alias(BATCH),
             lit(watermark).cast(TimestampType()).alias(WATERMARK),
@@ -98,19 +97,19 @@ class LateRowsSink:
         if self._function is None:
             part = Part(names={0: self._name}, struct=None, schema=frame.schema)
             numbered = frame.select("*", lit(0).alias(INDEX))
-            self._folder.write(batch, BatchAnswers(numbered, [part]))
+            self._folder.write(batch, Answers(numbered, [part]))
         else:
             with naming_batch(batch, "late rows"):
                 self._function(frame, batch, watermark)
 
 
-def _written(rows: StructType) -> StructType:
+def _file_schema(rows: StructType) -> StructType:
     return StructType(
         [*rows.fields, StructField(BATCH, LongType()), StructField(WATERMARK, TimestampType())]
     )
 
 
-def _unpacked(batches: Iterable[pa.RecordBatch], *, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _unpack(batches: Iterable[pa.RecordBatch], *, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for data in batch.column(ROWS).to_pylist():
             rows = from_bytes(data)

@@ -9,13 +9,14 @@ names begin with an underscore.
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
 from muntin.spark.files import FORMATS
-from muntin.spark.folder import Folder
+from muntin.spark.folder import Folder, Texts
 from muntin.spark.java_errors import FILE_ERRORS, said_by_java
 from muntin.spark.sinks.sink import SinkContext
 
@@ -24,13 +25,36 @@ ELSEWHERE = "give another sink, or move that folder away"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Claim:
-    """What is known of a query's folder."""
+class Claim:
+    """Who fills a folder, and what is in its files."""
 
     mark: str
     checkpoint: str
     format: str
-    columns: Mapping[str, str]
+    # The types of columns by name; in a folder of several queries, for each query.
+    columns: Mapping[str, Any]
+
+    @staticmethod
+    def read(folder: Texts, file: str, shown: str) -> "Claim | None":
+        """Returns what a file says; None if it is not there. Errors call the file `shown`."""
+        if not folder.has(file):
+            return None
+        try:
+            return Claim(**json.loads(folder.read(file)))
+        except FILE_ERRORS as error:
+            raise RunError(f"{shown} cannot be read ({said_by_java(error)}); {ELSEWHERE}") from None
+
+    def check_checkpoint(self, mark: str, shown: str) -> None:
+        """Refuse a folder of another checkpoint; errors call the folder `shown`."""
+        if self.mark != mark:
+            raise RunError(f"{shown} belongs to the checkpoint {self.checkpoint}; {ELSEWHERE}")
+
+    def check_format(self, format: str, shown: str) -> None:
+        """Refuse a folder that has files of another format."""
+        if self.format != format:
+            raise RunError(
+                f"{shown} has files of the format {self.format}, not {format}; {ELSEWHERE}"
+            )
 
 
 class OutputOwner:
@@ -71,7 +95,7 @@ class OutputOwner:
         for name, schema in schemas.items():
             before = self._claim(name)
             known = {} if before is None else before.columns
-            claim = _Claim(
+            claim = Claim(
                 mark=self._mark,
                 checkpoint=self._checkpoint,
                 format=self._format,
@@ -88,18 +112,11 @@ class OutputOwner:
         """The queries among these whose folders are not claimed, by this checkpoint or another."""
         return [name for name in names if not self._folder.has(f"{name}/{OWNER}")]
 
-    def _claim(self, name: str) -> _Claim | None:
-        if not self._folder.has(f"{name}/{OWNER}"):
-            return None
-        try:
-            return _Claim(**json.loads(self._folder.read(f"{name}/{OWNER}")))
-        except FILE_ERRORS as error:
-            raise RunError(
-                f"query {name!r}: {self._directory}/{name}/{OWNER} cannot be read "
-                f"({said_by_java(error)}); {ELSEWHERE}"
-            ) from None
+    def _claim(self, name: str) -> Claim | None:
+        shown = f"query {name!r}: {self._directory}/{name}/{OWNER}"
+        return Claim.read(self._folder, f"{name}/{OWNER}", shown)
 
-    def _earlier(self, name: str) -> _Claim | None:
+    def _earlier(self, name: str) -> Claim | None:
         """Derives a claim from the files of a folder that was filled before claims were kept."""
         files = self._files(name)
         if not files:
@@ -120,24 +137,18 @@ class OutputOwner:
                     f"query {name!r}: {self._directory}/{name} cannot be read ({error}); "
                     f"{ELSEWHERE}"
                 ) from None
-        return _Claim(
+        return Claim(
             mark=self._mark,
             checkpoint=self._checkpoint,
             format=formats[0] if formats else self._format,
             columns=columns,
         )
 
-    def _compare(self, name: str, claim: _Claim, columns: Mapping[str, str]) -> None:
+    def _compare(self, name: str, claim: Claim, columns: Mapping[str, str]) -> None:
         where = f"{self._directory}/{name}"
-        if claim.mark != self._mark:
-            raise RunError(
-                f"query {name!r}: {where} belongs to the checkpoint {claim.checkpoint}; {ELSEWHERE}"
-            )
+        claim.check_checkpoint(self._mark, f"query {name!r}: {where}")
         if claim.format != self._format and self._has_answers(name):
-            raise RunError(
-                f"query {name!r}: {where} has files of the format {claim.format}, not "
-                f"{self._format}; {ELSEWHERE}"
-            )
+            claim.check_format(self._format, f"query {name!r}: {where}")
         problem = why_other_columns(name, where, claim.columns, columns, self._format)
         if problem is not None and self._has_answers(name):
             raise RunError(problem)

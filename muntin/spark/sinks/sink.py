@@ -1,4 +1,4 @@
-"""What a sink is: it takes the answers of a pipeline, one batch after the other.
+"""The interface of sinks, which take the answers of a pipeline, one batch after the other.
 
 A batch that was cut off is computed anew by Spark, with the same number and the same answers. A
 sink is exactly once if writing a batch a second time leaves what the first time would have left.
@@ -6,15 +6,15 @@ sink is exactly once if writing a batch a second time leaves what the first time
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
+from muntin.spark.engine.stored_frames import stored
 from muntin.spark.session import one_line
 from muntin.sql_text import quoted
 
@@ -82,21 +82,62 @@ class CombinedAnswers:
         return [Stack(names=part.names, frame=part.of(self.frame)) for part in self.parts]
 
 
-class Answers(Protocol):
+class Answers:
     """The answers of a batch. A sink takes them once: by `each` or, if `is_stacked`, by `stacks` or
     `whole`.
 
-    Taking them is what computes the batch, so a sink does so in every batch.
+    Taking them is what computes the batch, so a sink does so in every batch. Spark computes the
+    batch once: it stores the frame of all answers while a sink uses it more than once.
     """
 
-    def each(self) -> AbstractContextManager[list[Answer]]:
-        """A frame for every query that has answers in this batch."""
+    def __init__(self, frame: DataFrame, parts: Sequence[Part]) -> None:
+        self._frame, self._parts = frame, parts
+        self._is_stored = False
 
-    def stacks(self) -> AbstractContextManager[list[Stack]]:
+    @contextmanager
+    def each(self) -> Iterator[list[Answer]]:
+        """A frame for every query that has answers in this batch."""
+        with self.stored():
+            counted = self._frame.groupBy(INDEX).count().collect()
+            rows = {row[INDEX]: row["count"] for row in counted}
+            yield [
+                Answer(
+                    name=name,
+                    rows=rows[number],
+                    frame=part.of(self._frame).where(f"{INDEX} = {number}").drop(INDEX),
+                )
+                for part in self._parts
+                for number, name in part.names.items()
+                if number in rows
+            ]
+
+    @contextmanager
+    def stacks(self) -> Iterator[list[Stack]]:
         """All answers in a few frames, each of which must be computed once, the first one first."""
+        stacks = CombinedAnswers(frame=self._frame, parts=self._parts).stacks()
+        if len(stacks) == 1:
+            yield stacks
+        else:
+            with self.stored():
+                yield stacks
 
     def whole(self) -> CombinedAnswers:
         """All answers in one frame, which must be computed once."""
+        return CombinedAnswers(frame=self._frame, parts=self._parts)
+
+    @contextmanager
+    def stored(self) -> Iterator[None]:
+        """Have Spark store the frame when it is first computed, until the end of the block."""
+        if self._is_stored:
+            yield
+            return
+        stored(self._frame)
+        self._is_stored = True
+        try:
+            yield
+        finally:
+            self._is_stored = False
+            self._frame.unpersist()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,13 +177,13 @@ class Sink(ABC):
         """
 
     def claim(self, schemas: Mapping[str, StructType]) -> None:  # noqa: B027 a default
-        """Keep others from the places that these queries' answers will go to.
+        """Reserve the places that the answers of these queries will go to.
 
         Called after `check`, before a stream starts.
         """
 
     def missing(self, names: Sequence[str]) -> list[str]:
-        """The queries among those that ran before whose earlier answers are gone."""
+        """Returns those queries of earlier runs whose answers are gone."""
         return []
 
     @abstractmethod

@@ -51,7 +51,7 @@ class BoundStreamTree(ABC):
     def at_run_time(self, stored: StoredTree, running: StreamPlan) -> StreamTree:
         """Returns the tree as the operator runs it, with the columns that a checkpoint stores."""
 
-    def carried(self, stored: StoredTree) -> Iterable[tuple[str, DataType]]:
+    def record_columns(self, stored: StoredTree) -> Iterable[tuple[str, DataType]]:
         """Returns what a record carries, once each, in the order of the stored columns: the Spark
         SQL and its type."""
         return ()
@@ -71,7 +71,7 @@ class _BoundData(BoundStreamTree):
     bound: BoundDataTree
     layout: RecordLayout
 
-    def carried(self, stored: StoredTree) -> Iterable[tuple[str, DataType]]:
+    def record_columns(self, stored: StoredTree) -> Iterable[tuple[str, DataType]]:
         assert isinstance(stored, StoredDataTree)
         types = {sql: self.types[name] for name, sql in self.columns.items()}
         return [(sql, types[sql]) for sql in stored.columns]
@@ -173,7 +173,7 @@ def _bind_data(
     columns, record_layout = looked_at(bound, relations, layout)
     schema = relations.sql(selected(bound.tree.grouping, columns or {START: "1"})).schema
     types = {column: schema[column].dataType for column in columns}
-    counted = _only_counted(bound, record_layout)
+    counted = _counted_columns(bound, record_layout)
     for column, kind in types.items():
         if not is_carried(kind) or not (isinstance(kind, AtomicType) or column in counted):
             raise RunError(
@@ -191,7 +191,7 @@ def _bind_data(
     )
 
 
-def _only_counted(bound: BoundDataTree, layout: RecordLayout) -> set[str]:
+def _counted_columns(bound: BoundDataTree, layout: RecordLayout) -> set[str]:
     """Returns the columns of values that are counted, so that it is enough to tell them apart."""
     assert layout.values is not None
     others = set(layout.columns.values())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from muntin.runtime.state.find_state import TreeDefinition
+    from muntin.runtime.state.bucket import TreeDefinition
     from muntin.runtime.state.stream_tree import StreamTree
 
 

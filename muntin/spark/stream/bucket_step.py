@@ -1,4 +1,4 @@
-"""Runs a batch of a bucket of keys: takes packed slices and records, gives frames of answers."""
+"""Runs a batch of a bucket of keys: packed slices and records in, frames of answers out."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.periodic.tree import BEGIN, NODE, gather
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE
 from muntin.runtime.slicer.packing import ROWS
-from muntin.runtime.state.bucket import BucketRuntime, BucketState
+from muntin.runtime.state.bucket import BucketRuntime, BucketState, TreeDefinition, find_state
 from muntin.runtime.state.figures import (
     ALL,
     FIGURE,
@@ -22,7 +22,6 @@ from muntin.runtime.state.figures import (
     count_late,
     state_figures,
 )
-from muntin.runtime.state.find_state import TreeDefinition, find_state
 from muntin.runtime.state.segments import Store
 from muntin.runtime.state.stream_tree import EVENTS, START, StreamTree
 from muntin.runtime.storage.layout import cast_answer_rows
@@ -68,35 +67,35 @@ class BucketStep:
         `packed` has the slices or records of each tree.
         """
         for data in packed.get(WHOLLY_LATE, ()):
-            yield self._as_it_is(data)
+            yield self._late_row(data)
         arrived = {
-            tree: self._unpacked(tree, rows) for tree, rows in packed.items() if tree != WHOLLY_LATE
+            tree: self._unpack(tree, rows) for tree, rows in packed.items() if tree != WHOLLY_LATE
         }
         late = count_late(arrived, self._trees, self._bucket.given)
         counts = {**late, **count_arrived(arrived, self._trees)}
         given = self._bucket.step(arrived, watermark * MILLISECOND)
-        first = [self._counted(counts)] if counts else []
+        first = [self._figure_rows(counts)] if counts else []
         for batch in gather(chain(first, self._with_counts(given))):
-            yield _frame(batch)
+            yield _to_pandas(batch)
         yield from self.figures()
 
     def figures(self) -> Iterator[pd.DataFrame]:
         """Yields what the bucket keeps, and how much it combined."""
         figures = state_figures(self._bucket.state.trees, self._bucket.combined)
         if figures:
-            yield _frame(self._counted(figures))
+            yield _to_pandas(self._figure_rows(figures))
 
     @property
     def state(self) -> bytes:
         """The state to remember until the next step."""
         return self._bucket.state.to_bytes()
 
-    def _unpacked(self, tree: int, rows: Sequence[bytes]) -> pa.Table:
+    def _unpack(self, tree: int, rows: Sequence[bytes]) -> pa.Table:
         """Returns what has arrived for a tree, in its columns."""
         table = pa.concat_tables([from_bytes(data) for data in rows])
         return table.rename_columns(self._columns[tree])
 
-    def _under(self, tree: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _with_tree(self, tree: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns answers with the number of their tree; columns that it does not have are null."""
         numbers = pa.array(np.full(batch.num_rows, tree, np.int32))
         return cast_answer_rows(batch.append_column(TREE, numbers), self._schema)
@@ -112,11 +111,11 @@ class BucketStep:
                 here = begins[nodes == node]
                 rows[tree, node] += len(here)
                 latest[tree, node] = max(latest.get((tree, node), _LONG_AGO), int(here.max()))
-            yield self._under(tree, batch)
+            yield self._with_tree(tree, batch)
         if rows:
-            yield self._counted(rows, latest)
+            yield self._figure_rows(rows, latest)
 
-    def _counted(
+    def _figure_rows(
         self,
         counts: Mapping[tuple[int, int], int],
         begins: Mapping[tuple[int, int], int] | None = None,
@@ -129,15 +128,15 @@ class BucketStep:
             there[BEGIN] = pa.array([begins[place] for place in counts], pa.int64())
         return cast_answer_rows(pa.RecordBatch.from_pydict(there), self._schema)
 
-    def _as_it_is(self, data: bytes) -> pd.DataFrame:
+    def _late_row(self, data: bytes) -> pd.DataFrame:
         """Returns a row with packed events that no window takes."""
         tree, node = pa.array([WHOLLY_LATE], pa.int32()), pa.array([0], pa.int32())
         rows = pa.array([data], pa.binary())
         batch = pa.RecordBatch.from_pydict({TREE: tree, NODE: node, ROWS: rows})
-        return _frame(cast_answer_rows(batch, self._schema))
+        return _to_pandas(cast_answer_rows(batch, self._schema))
 
 
-def _frame(batch: pa.RecordBatch) -> pd.DataFrame:
+def _to_pandas(batch: pa.RecordBatch) -> pd.DataFrame:
     """Returns rows over Arrow columns, which Spark takes as they are; lists as objects, since Spark
     takes no null for a list of Arrow's."""
     return batch.to_pandas(

@@ -57,8 +57,8 @@ class EventColumns(Events):
             if relation != first.relation:
                 names = (next(iter(one.tree.queries)) for one in (bound[0], each))
                 raise RunError(
-                    f"the queries {' and '.join(map(repr, names))} read {_told(first.relation)} "
-                    f"and {_told(relation)}, and those of a stream read one relation; put what "
+                    f"the queries {' and '.join(map(repr, names))} read {_show(first.relation)} "
+                    f"and {_show(relation)}, and those of a stream read one relation; put what "
                     f"differs into WHERE, or start a pipeline for each"
                 )
         filters = [grouping.where for grouping in groupings]
@@ -139,6 +139,6 @@ class EventColumns(Events):
         return f"({self._common}) OR {never}"
 
 
-def _told(relation: SqlText) -> str:
-    """Returns what stands after FROM, as the user is told of it."""
+def _show(relation: SqlText) -> str:
+    """Returns a relation as errors name it."""
     return str(relation).strip() or "the data"

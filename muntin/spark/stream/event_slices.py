@@ -18,7 +18,7 @@ from muntin.errors import RunError
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.trees import Tree
-from muntin.optimizer.slicing.edges import common_slicing
+from muntin.optimizer.edges import common_slicing
 from muntin.runtime.slicer.late_rows import LateRows, OpenWindowFilter
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TREE
 from muntin.runtime.slicer.slicer import Slicer
@@ -43,7 +43,7 @@ _EVENTS = component_storage(Component(kind="count"), value_type=INTEGER, name=EV
 def packed_slices(
     trees: Sequence[StreamTree],
     bound: Mapping[int, BoundTree],
-    carried: Mapping[int, Iterable[tuple[str, DataType]]],
+    record_columns: Mapping[int, Iterable[tuple[str, DataType]]],
     events: Events,
     *,
     buckets: tuple[int, ...],
@@ -51,18 +51,20 @@ def packed_slices(
 ) -> DataFrame:
     """Returns packed slices and records of all trees, a row for each tree and bucket of keys.
 
-    By the number of a tree, `bound` has its types, and `carried` the Spark SQL and the type of all
-    that its records carry. With `late`, the columns of whole rows, those that no open window takes
-    are packed, too.
+    By the number of a tree, `bound` has its types, and `record_columns` the Spark SQL and the type
+    of each column of its records. With `late`, the columns of whole rows, those that no open window
+    takes are packed, too.
     """
     slicer_trees = []
     for tree in trees:
         number = tree.number
         if tree.slices is None:
-            slicer_trees.append(_as_they_are(number, carried[number], bound[number], events))
+            slicer_trees.append(
+                _tree_of_records(number, record_columns[number], bound[number], events)
+            )
         else:
-            slicer_trees.append(_partials(number, *tree.slices, bound[number], events))
-    slicer_trees.append(_every_event([tree.slicing for tree in slicer_trees], events))
+            slicer_trees.append(_tree_of_slices(number, *tree.slices, bound[number], events))
+    slicer_trees.append(_tree_of_every_event([tree.slicing for tree in slicer_trees], events))
     filters = None
     if late is not None:
         assert isinstance(events, EventColumns)
@@ -76,7 +78,7 @@ def packed_slices(
     )
 
 
-def _partials(
+def _tree_of_slices(
     number: int, layout: Layout, slicing: Slicing, bound: BoundTree, events: Events
 ) -> SlicerTree:
     """Returns what the slicer makes for a tree that reads partials."""
@@ -88,7 +90,7 @@ def _partials(
     return SlicerTree(
         number=number,
         layout=Layout(
-            key_columns=_keys(bound, own), start=START, storages=(*layout.storages, _EVENTS)
+            key_columns=_key_columns(bound, own), start=START, storages=(*layout.storages, _EVENTS)
         ),
         slicing=slicing,
         masks=own.masks(grouping),
@@ -96,25 +98,25 @@ def _partials(
     )
 
 
-def _as_they_are(
-    number: int, carried: Iterable[tuple[str, DataType]], bound: BoundTree, events: Events
+def _tree_of_records(
+    number: int, columns: Iterable[tuple[str, DataType]], bound: BoundTree, events: Events
 ) -> SlicerTree:
     """Returns what the slicer makes for a tree whose records are events."""
     grouping = bound.tree.grouping
     own = events.of(grouping)
     return SlicerTree(
         number=number,
-        layout=Layout(key_columns=_keys(bound, own), start=START, storages=()),
+        layout=Layout(key_columns=_key_columns(bound, own), start=START, storages=()),
         # A watermark is in whole milliseconds, so it tells events apart by these.
         slicing=Slicing(edges=(Edges(period=MILLISECOND),), rate=SECOND / MILLISECOND),
         masks=own.masks(grouping),
         values={},
         is_whole=True,
-        carried=tuple(own.column(sql, kind, grouping) for sql, kind in carried),
+        carried=tuple(own.column(sql, kind, grouping) for sql, kind in columns),
     )
 
 
-def _every_event(slicings: Sequence[Slicing], events: Events) -> SlicerTree:
+def _tree_of_every_event(slicings: Sequence[Slicing], events: Events) -> SlicerTree:
     """Returns what the slicer makes to count the events that are late."""
     return SlicerTree(
         number=ALL,
@@ -133,7 +135,7 @@ def _window_filter(tree: Tree, events: EventColumns) -> OpenWindowFilter:
     return OpenWindowFilter(masks=masks, step=tree.record_step)
 
 
-def _keys(bound: BoundTree, events: EventColumns) -> tuple[str, ...]:
+def _key_columns(bound: BoundTree, events: EventColumns) -> tuple[str, ...]:
     grouping = bound.tree.grouping
     return tuple(
         events.column(key, field.dataType, grouping)

@@ -1,4 +1,4 @@
-"""What trees need of a stream and of its joins with static tables, in one reading of the stream."""
+"""Selects what trees need of a stream and of its joins with static tables, in one reading."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

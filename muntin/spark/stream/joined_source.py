@@ -1,4 +1,4 @@
-"""A stream of which some queries read the rows as they are, and others joins with static tables."""
+"""A stream whose queries read its rows, or joins of it with static tables."""
 
 from collections.abc import Mapping
 
@@ -51,13 +51,13 @@ class JoinedSource(Source):
         self._tables = {**tables, "": data}
         self._operators = len(path_of(analyzed(data)).operators)
 
-    def _read(self, plan: Plan) -> tuple[Relations, str, JoinedStream | None]:
+    def _find_relations(self, plan: Plan) -> tuple[Relations, str, JoinedStream | None]:
         """Returns what the queries read, the column that the watermark follows, and the stream
         below their joins, if they have some."""
         relations = Relations(self._tables, plan.queries, streaming=True)
         several = {tree.grouping.relation for tree in plan.trees}
         if len(several) == 1 and relations.frame(*several) is self.data:
-            return super()._read(plan)
+            return super()._find_relations(plan)
         paths: dict[SqlText, StreamPath] = {}
         times: dict[int, str] = {}
         for tree in plan.trees:
@@ -71,7 +71,7 @@ class JoinedSource(Source):
             raise RunError(f"a stream has one time, and there are several: {', '.join(told)}")
         column = self.data.columns[next(iter(times))]
         own = Grouping(relation=_DATA, time=quoted(column), where=None, keys=())
-        frame, watched = self._watched(own)
+        frame, watched = self._with_watermark(own)
         whole = (relation for relation, path in paths.items() if self._has_every_row(path))
         joined = JoinedStream(
             frame=frame, watched=watched, operators=self._operators, whole=next(whole, None)

@@ -1,4 +1,4 @@
-"""The stateful operator: takes slices of a bucket of keys, gives answers, keeps state in Spark.
+"""The stateful operator: slices of a bucket of keys in, answers out, state in Spark's store.
 
 Rows go in as Arrow bytes, a few for each bucket: Spark hands a stateful processor its rows one by
 one, through pandas, which is slow and makes floats of integers beside nulls. They come out as
@@ -15,8 +15,8 @@ from muntin.model.trees import DataTree
 from muntin.runtime.data_windows.tree import END as WINDOW_END
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.slicer.packing import BUCKET, ROWS
+from muntin.runtime.state.bucket import TreeDefinition
 from muntin.runtime.state.figures import FIGURE, TREE
-from muntin.runtime.state.find_state import TreeDefinition
 from muntin.runtime.state.stream_tree import StreamTree
 from muntin.runtime.storage.layout import all_slots
 from muntin.runtime.stream_plan.stored_tree import kind_of
@@ -82,13 +82,13 @@ def bucket_labels(session: SparkSession, buckets: int | None) -> tuple[int, ...]
     Each bucket is a key of Spark's state, and a hash of its label decides its partition.
     """
     if buckets is None:
-        return _labels_apart(session)
+        return _label_per_partition(session)
     if not isinstance(buckets, int) or not 0 < buckets <= _BUCKET_LIMIT:
         raise RunError(f"buckets is a number from 1 to {_BUCKET_LIMIT}, not {buckets!r}")
     return tuple(range(buckets))
 
 
-def _labels_apart(session: SparkSession) -> tuple[int, ...]:
+def _label_per_partition(session: SparkSession) -> tuple[int, ...]:
     """Returns labels that Spark puts into different partitions."""
     partitions = int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     wanted = min(_MOST_BUCKETS, partitions)

@@ -59,7 +59,7 @@ class RelationCopies:
             if kind(operator) == PROJECT:
                 self._project(operator, meanings, here)
             elif kind(operator) == FILTER:
-                self._keep(here, self._column(operator.condition(), meanings))
+                self._filter(here, self._column(operator.condition(), meanings))
             elif kind(operator) == JOIN:
                 self._join(operator, meanings, here)
         return {each.name(): self._column(each, meanings) for each in items(plan.output())}
@@ -78,9 +78,9 @@ class RelationCopies:
                 else:
                     # It may fail in rows that its statement leaves out.
                     computed[identity(each)] = when(here, self._column(value, meanings))
-        meanings |= self._added(computed)
+        meanings |= self._add_columns(computed)
 
-    def _keep(self, here: Column, condition: Column) -> None:
+    def _filter(self, here: Column, condition: Column) -> None:
         self._frame = self._frame.where(when(here, condition).otherwise(lit(True)))
 
     def _join(self, operator: Plan, meanings: dict[int, Expression], here: Column) -> None:
@@ -101,7 +101,7 @@ class RelationCopies:
             on = here & self._condition(join.condition, meanings, {*map(identity, columns)}, here)
         self._frame = self._frame.join(table, on, "left")
         if join.is_inner:
-            self._keep(here, column_of(added[-1], self._session).isNotNull())
+            self._filter(here, column_of(added[-1], self._session).isNotNull())
 
     def _condition(
         self,
@@ -120,9 +120,9 @@ class RelationCopies:
             for number, each in used.items()
             if number not in others
         }
-        return self._column(condition, {**meanings, **self._added(values)})
+        return self._column(condition, {**meanings, **self._add_columns(values)})
 
-    def _added(self, values: Mapping[int, Column]) -> dict[int, Expression]:
+    def _add_columns(self, values: Mapping[int, Column]) -> dict[int, Expression]:
         """Adds columns by the ids that expressions know them by; returns what they are now."""
         if not values:
             return {}

@@ -16,7 +16,7 @@ from muntin.model.query import Grouping, PlainQuery, Query
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.windows.window import Duration
 from muntin.model.workload import Workload
-from muntin.runtime.state.find_state import TreeDefinition
+from muntin.runtime.state.bucket import TreeDefinition
 from muntin.runtime.stream_plan.change_plan import first_start, stores_alike
 from muntin.runtime.stream_plan.stored_tree import Needs
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
@@ -83,7 +83,7 @@ class Source:
         self._watermarks = watermarks_of(data)
         self.delay = _delay(self._watermarks, watermark)
         self._followed_join = None if self._watermarks.calls else followed_join
-        # What to tell the user of it, if nobody has said how late rows may be.
+        # A warning, if nobody has said how late rows may be.
         self.warning: str | None = None
         if watermark is None and not self._watermarks.calls:
             self.warning = (
@@ -94,7 +94,7 @@ class Source:
         self._last: tuple[dict[str, Any], BoundStream] | None = None
 
     def bind(self, plan: Plan) -> "BoundStream":
-        """Find the types of a plan, or say which of its queries cannot be streamed and why."""
+        """Returns a plan with its types; refuses queries that cannot be streamed."""
         for query in plan.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
         for each in plan.queries:
@@ -110,7 +110,7 @@ class Source:
         known = {**plan_to_json(plan), "asked": asked}
         if self._last is None or self._last[0] != known:
             with self.settings.restored():
-                self._last = (known, self._bound(plan))
+                self._last = (known, self._bind(plan))
         return self._last[1]
 
     def first_start(self, bound: "BoundStream", *, buckets: int | None, retain: int) -> StreamPlan:
@@ -126,15 +126,15 @@ class Source:
             followed_joins=bound.followed_joins(),
         )
 
-    def _read(self, plan: Plan) -> tuple[Relations, str, JoinedStream | None]:
+    def _find_relations(self, plan: Plan) -> tuple[Relations, str, JoinedStream | None]:
         """Returns what the queries read, the column that the watermark follows, and the stream
         below their joins, if they have some."""
-        frame, watched = self._watched(self._grouping(plan))
+        frame, watched = self._with_watermark(self._grouping(plan))
         return Relations(frame, plan.queries, streaming=True), watched, None
 
-    def _bound(self, plan: Plan) -> "BoundStream":
+    def _bind(self, plan: Plan) -> "BoundStream":
         try:
-            relations, watched, joined = self._read(plan)
+            relations, watched, joined = self._find_relations(plan)
         except AnalysisException as error:
             raise RunError(first_line(error)) from None
         bound = bind(plan, relations, is_stream=True)
@@ -153,11 +153,11 @@ class Source:
             followed_join=self._followed_join,
         )
 
-    def _watched(self, grouping: Grouping) -> tuple[DataFrame, str]:
+    def _with_watermark(self, grouping: Grouping) -> tuple[DataFrame, str]:
         """Returns the data with a watermark on its time, and the column that the watermark
         follows."""
         data, time = self.data, grouping.time
-        column = self._column(grouping)
+        column = self._time_column(grouping)
         if self._watermarks.calls:
             # Spark takes no other watermark above one.
             if column is None or column not in self._watermarks.delays:
@@ -194,7 +194,7 @@ class Source:
         delay = f"{self.delay // MILLISECOND} milliseconds"
         return data.withWatermark(quoted(column), delay), column
 
-    def _column(self, grouping: Grouping) -> str | None:
+    def _time_column(self, grouping: Grouping) -> str | None:
         """Returns the column of the data that is a grouping's time; None if it is an expression."""
         parts = name_parts(grouping.time)
         alias = grouping.relation.alias
@@ -220,7 +220,7 @@ class Source:
         """Returns the grouping to take the time from; refuses queries that name different times."""
         named: dict[str, str] = {}
         for tree in plan.trees:
-            time = self._column(tree.grouping) or tree.grouping.time
+            time = self._time_column(tree.grouping) or tree.grouping.time
             named.setdefault(".".join(name_parts(time)).lower(), tree.queries[0])
         if len(named) > 1:
             told = ", ".join(f"query {query!r} names {time}" for time, query in named.items())
@@ -289,7 +289,7 @@ class BoundStream:
         packed = packed_slices(
             trees,
             bound,
-            {stored.number: tree.carried(stored) for stored, tree in pairs},
+            {stored.number: tree.record_columns(stored) for stored, tree in pairs},
             self._events(list(bound.values())),
             buckets=running.buckets,
             late=late,

@@ -13,7 +13,7 @@ from muntin.runtime.stream_plan.stored_tree import StoredTree
 from muntin.spark.engine.listeners import Report
 
 # What Spark's reports call the figures.
-OBSERVED_FIGURES, _TOLD = "muntin_figures", "told"
+OBSERVED_FIGURES, _FIGURES = "muntin_figures", "told"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,19 +35,19 @@ class StateReport:
     combined: int = 0
 
 
-def told() -> Column:
+def figures_column() -> Column:
     """Returns all figures of a batch in one list.
 
     Spark takes seconds to plan and compute some aggregates for each of a hundred queries.
     """
     figure = f"CASE WHEN {FIGURE} IS NOT NULL THEN struct({TREE}, {NODE}, {FIGURE}, {BEGIN}) END"
-    return collect_list(expr(figure)).alias(_TOLD)
+    return collect_list(expr(figure)).alias(_FIGURES)
 
 
 def figures_in(report: Report) -> dict[tuple[int, int], int]:
     """Returns the sums of figures over all buckets, by tree and what they are of."""
     found: Counter[tuple[int, int]] = Counter()
-    for each in _told_in(report):
+    for each in _figures_of(report):
         # Spark leaves nulls out of a report. The figures of answers have a begin.
         if each.get(BEGIN) is None:
             found[each[TREE], each[NODE]] += each[FIGURE]
@@ -57,16 +57,16 @@ def figures_in(report: Report) -> dict[tuple[int, int], int]:
 def answers_in(report: Report) -> dict[tuple[int, int], tuple[int, int]]:
     """Returns how many answers each tree and node gave, and their latest begin."""
     found: dict[tuple[int, int], tuple[int, int]] = {}
-    for each in _told_in(report):
+    for each in _figures_of(report):
         if (begin := each.get(BEGIN)) is not None:
             rows, last = found.get((each[TREE], each[NODE]), (0, begin))
             found[each[TREE], each[NODE]] = rows + each[FIGURE], max(last, begin)
     return found
 
 
-def _told_in(report: Report) -> Sequence[Report]:
+def _figures_of(report: Report) -> Sequence[Report]:
     figures: Sequence[Report] = (
-        report.get("observedMetrics", {}).get(OBSERVED_FIGURES, {}).get(_TOLD, ())
+        report.get("observedMetrics", {}).get(OBSERVED_FIGURES, {}).get(_FIGURES, ())
     )
     return figures
 

@@ -39,9 +39,9 @@ from muntin.spark.stream.state_report import (
     OBSERVED_FIGURES,
     StateReport,
     answers_in,
+    figures_column,
     figures_in,
     state_in,
-    told,
 )
 
 # What rows that no open window took are called among queries; no query's name has a slash.
@@ -75,44 +75,48 @@ class StreamAnswers:
                 self.places.update(dict.fromkeys(node.queries, (tree, number)))
         self._parts = {part.name: part for part in parts_of(running.plan.queries)}
         # What a query that leaves a tree gives is the answer of the query that has moved.
-        self._called = {part: running.called(self._parts[part].asked.name) for part in self.places}
-        self.queries = list(dict.fromkeys(self._called.values()))
+        self._user_names = {
+            part: running.user_name(self._parts[part].asked.name) for part in self.places
+        }
+        self.queries = list(dict.fromkeys(self._user_names.values()))
         self._projections = {name: self._projection(name) for name in self.places}
 
     def of(self, name: str, answers: DataFrame) -> DataFrame:
         """One query's answers."""
-        parts = [part for part in self.places if self._called[part] == name]
+        parts = [part for part in self.places if self._user_names[part] == name]
         if len(parts) == 1:
-            return self._projections[parts[0]].apply(answers.where(self._here(parts[0])))
+            return self._projections[parts[0]].apply(answers.where(self._is_row_of(parts[0])))
         projections = {part: self._projections[part] for part in parts}
-        return united(projections, self._nodes, self._nodes_numbered(answers))
+        return united(projections, self._nodes, self._with_node_numbers(answers))
 
-    def of_numbered(self, name: str, rows: DataFrame) -> DataFrame:
-        """The same, from rows of `numbered`."""
+    def answers_from_numbered(self, name: str, rows: DataFrame) -> DataFrame:
+        """The same, from rows of `number_rows`."""
         projections = {
             number: self._projections[part]
             for number, part in enumerate(self.places)
-            if self._called[part] == name
+            if self._user_names[part] == name
         }
         here = rows.where(f"{NUMBER} = {self.queries.index(name)}")
         # Windows that a part does not give are left out of these rows already.
         return replace(chosen(projections, PART), condition=None).apply(here)
 
-    def together(self, answers: DataFrame) -> DataFrame:
+    def long_form(self, answers: DataFrame) -> DataFrame:
         """The long form: the query's name, then the columns of all queries by name."""
         check_names(
             {
-                self._called[part]: [output.name for output in each.outputs]
+                self._user_names[part]: [output.name for output in each.outputs]
                 for part, each in self._projections.items()
             },
             QUERY,
         )
         rows = answers.where(f"{FIGURE} IS NULL")
-        return stack(self._any_size, self._nodes, self._nodes_numbered(rows), called=self._called)
+        return stack(
+            self._any_size, self._nodes, self._with_node_numbers(rows), called=self._user_names
+        )
 
     def without_figures(self, answers: DataFrame) -> DataFrame:
         """Returns the answers only; Spark's reports then have the figures of the operator."""
-        return answers.observe(OBSERVED_FIGURES, told()).where(f"{FIGURE} IS NULL")
+        return answers.observe(OBSERVED_FIGURES, figures_column()).where(f"{FIGURE} IS NULL")
 
     def state_in(self, report: Report) -> StateReport:
         """Returns what is kept after a batch."""
@@ -135,18 +139,18 @@ class StreamAnswers:
         places: dict[str | None, tuple[int, int]] = {None: (ALL, ALL)}
         for part, (tree, node) in self.places.items():
             if part not in self._running.leaving:
-                places.setdefault(self._called[part], (tree.number, node))
+                places.setdefault(self._user_names[part], (tree.number, node))
         figures = figures_in(report)
         return {name: figures.get(place, 0) for name, place in places.items()}
 
     def late_rows(self, rows: DataFrame) -> DataFrame:
-        """Returns packed rows that no open window took, from rows of `numbered`."""
+        """Returns packed rows that no open window took, from rows of `number_rows`."""
         return rows.where(f"{NUMBER} = {len(self.queries)}").select(ROWS)
 
-    def observed(self, rows: Numbered) -> Numbered:
+    def with_counts(self, rows: Numbered) -> Numbered:
         """Returns the rows; Spark's reports then say how many those queries have whose rows are not
         all of their nodes'."""
-        counts = self._counts(self._filtered)
+        counts = self._counts(self._filtered_queries)
         return replace(rows, frame=rows.frame.observe(_OBSERVED, *counts)) if counts else rows
 
     def counts_in(self, report: Report) -> dict[str, tuple[int, int | None]]:
@@ -161,18 +165,18 @@ class StreamAnswers:
             window = self._parts[part].window
             if begin is not None and isinstance(window, Window):
                 begin = window.begin_of(begin)
-            before, last = found.get(self._called[part], (0, None))
+            before, last = found.get(self._user_names[part], (0, None))
             begins = [instant for instant in (begin, last) if instant is not None]
-            found[self._called[part]] = before + rows, max(begins, default=None)
-        return {**found, **self._named_counts(metrics.get(_OBSERVED, {}), self._filtered)}
+            found[self._user_names[part]] = before + rows, max(begins, default=None)
+        return {**found, **self._named_counts(metrics.get(_OBSERVED, {}), self._filtered_queries)}
 
-    def counted(self, rows: DataFrame) -> dict[str, tuple[int, int | None]]:
-        """Returns the same for rows of `numbered`, by a Spark job."""
+    def count_rows(self, rows: DataFrame) -> dict[str, tuple[int, int | None]]:
+        """Returns the same for rows of `number_rows`, by a Spark job."""
         counts = rows.agg(*self._counts(self.queries)).first()
         assert counts is not None
         return self._named_counts(counts.asDict(), self.queries)
 
-    def numbered(self, answers: DataFrame) -> Numbered:
+    def number_rows(self, answers: DataFrame) -> Numbered:
         """Each row once for every query that asks for it, with the query's number."""
 
         def answer(name: str) -> DataFrame:
@@ -180,20 +184,20 @@ class StreamAnswers:
                 return self.of(name, answers)
 
         with blaming_one(answer, self.queries):
-            projections, called = self._any_size, self._called
+            projections, called = self._any_size, self._user_names
             if self._late:
                 rows = Output(name=ROWS, sql=ROWS)
                 projections = {**projections, LATE_ROWS: Projection(outputs=(rows,))}
                 called = {**called, LATE_ROWS: LATE_ROWS}
-            each = numbered(projections, self._nodes, self._nodes_numbered(answers))
+            each = numbered(projections, self._nodes, self._with_node_numbers(answers))
             return of_whole_queries(each, called)
 
     @cached_property
-    def _filtered(self) -> list[str]:
+    def _filtered_queries(self) -> list[str]:
         """The queries that leave out rows of their nodes: by HAVING, or windows of other trees."""
         return list(
             dict.fromkeys(
-                self._called[part]
+                self._user_names[part]
                 for part, projection in self._projections.items()
                 if projection.having is not None or projection.condition is not None
             )
@@ -202,7 +206,7 @@ class StreamAnswers:
     def _counts(self, names: Sequence[str]) -> list[Column]:
         """For each of some queries its number of rows and their latest begin, as aggregates."""
         columns = []
-        windows = {self._called[name]: part.window for name, part in self._parts.items()}
+        windows = {self._user_names[name]: part.window for name, part in self._parts.items()}
         for index in map(self.queries.index, names):
             here = f"{NUMBER} = {index}"
             begin = Bounds.of([windows[self.queries[index]]]).begin
@@ -234,7 +238,7 @@ class StreamAnswers:
         bounds = Bounds.of([node.window for node in self._nodes], NODE)
         return {name: self._projection(name, bounds) for name in self.places}
 
-    def _nodes_numbered(self, answers: DataFrame) -> DataFrame:
+    def _with_node_numbers(self, answers: DataFrame) -> DataFrame:
         """Numbers the nodes of all trees together, so that a plan has the operator only once."""
         if len(self._trees) == 1 and not self._late:
             return answers
@@ -251,7 +255,7 @@ class StreamAnswers:
         assert isinstance(query, Query)
         return query
 
-    def _here(self, name: str) -> str:
+    def _is_row_of(self, name: str) -> str:
         """Whether a row of answers belongs to a query's node."""
         tree, number = self.places[name]
         return f"{TREE} = {tree.number} AND {NODE} = {number}"
@@ -268,10 +272,10 @@ class StreamAnswers:
                 bounds=bounds if isinstance(query.window, Window) else None,
                 plain=self._relations.names_of(query.asked),
                 keys=[
-                    _decoded(slot, field)
+                    _decode_key(slot, field)
                     for slot, field in zip(tree.layout.key_columns, bound.keys, strict=True)
                 ],
-                left_out={name: self._null(query, key) for name, key in query.left_out.items()},
+                left_out={name: self._null_key(query, key) for name, key in query.left_out.items()},
             )
         # Windows that its tree saw only in part, or that another tree gives, are left out.
         first, until = self._running.limits(query.asked.name)
@@ -279,12 +283,12 @@ class StreamAnswers:
         conditions += [] if until is None else [f"{BEGIN} < {until}L"]
         return replace(projected, condition=" AND ".join(conditions) or None)
 
-    def _null(self, part: Query, key: str) -> str:
+    def _null_key(self, part: Query, key: str) -> str:
         """Returns the null of a key that a grouping set leaves out."""
         return f"CAST(NULL AS {self._relations.type_of(part.source, key).simpleString()})"
 
 
-def _decoded(slot: str, field: StructField) -> str:
+def _decode_key(slot: str, field: StructField) -> str:
     """Returns a key in its own type; one that cannot be null says so, as Spark's would."""
     code = key_code(field.dataType)
     value = slot

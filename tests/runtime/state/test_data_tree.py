@@ -8,16 +8,15 @@ import muntin as mt
 from muntin.aggregates.aggregate import Component
 from muntin.aggregates.representations import INTEGER
 from muntin.model.workload import workload
-from muntin.optimizer.evolve.pin_data_windows import with_code
-from muntin.optimizer.evolve.pin_running_queries import pinned
 from muntin.optimizer.optimize import optimize
+from muntin.optimizer.transitions import pin_queries, with_code
 from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.data_tree import DataStreamTree
 from muntin.runtime.state.stream_tree import START
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
-from muntin.runtime.stream_plan.change_plan import changed, first_start, resumed
+from muntin.runtime.stream_plan.change_plan import change_plan, first_start, resume_plan
 from muntin.runtime.stream_plan.stored_tree import Needs
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
 from tests.support.simulated_streams import Memory
@@ -64,8 +63,8 @@ def started(*queries):
 
 
 def changes(running, *queries, watermark=100 * SECOND):
-    plan = pinned(plan_of(*queries), running.plan)
-    return changed(running, plan, needs_of(plan), watermark=watermark, given=watermark)
+    plan = pin_queries(plan_of(*queries), running.plan).plan
+    return change_plan(running, plan, needs_of(plan), watermark=watermark, given=watermark)
 
 
 def trees(running):
@@ -162,10 +161,10 @@ def test_checkpoints_have_names_and_the_plan_has_the_code():
     back = stream_plan_from_json(json.loads(json.dumps(data)))
     assert stream_plan_to_json(back) == data
     plan = plan_of(VISITS, COUNTS, TENS, OWN)
-    again = pinned(plan, back.plan)
+    again = pin_queries(plan, back.plan).plan
     assert {one.name: one.window for one in again.queries}["tens"] == TENS.window
     assert TENS.window in again.data_trees[1].data_windows
-    found = resumed(back, again)
+    found = resume_plan(back, again)
     assert stream_plan_to_json(found) == data
     assert TENS.window in found.trees[1].tree.data_windows
     assert OWN.aggregates["p"] in found.trees[1].tree.aggregates

@@ -12,11 +12,11 @@ from muntin.model.query import Query
 from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
-from muntin.optimizer.evolve.pin_running_queries import pinned
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import STRATEGIES
-from muntin.runtime.stream_plan.change_plan import changed, first_start, resumed
+from muntin.optimizer.transitions import pin_queries
+from muntin.runtime.stream_plan.change_plan import change_plan, first_start, resume_plan
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
 from tests.support.examples import examples
 from tests.support.simulated_streams import Engine, many_levels, needs_of
@@ -239,7 +239,7 @@ def test_queries_that_stay_stay_together(data):
     before = optimize(workload(first), data.draw(st.sampled_from(["weave", "auto", "unshared"])))
     stay = first[data.draw(st.integers(0, len(first) - 1)) :]
     wanted = optimize(workload([*more, *stay]), data.draw(st.sampled_from(["weave", "auto"])))
-    found = pinned(wanted, before)
+    found = pin_queries(wanted, before).plan
     groups = [{n for node in tree.nodes for n in node.queries} for tree in found.trees]
     for tree in before.trees:
         names = {n for node in tree.nodes for n in node.queries} & {q.name for q in stay}
@@ -286,7 +286,7 @@ def test_what_an_earlier_version_left_to_the_runtime_is_named_when_it_goes_on():
         tree["nodes"][0]["techniques"] = ["best"]
     stored = stream_plan_from_json(data)
     assert stored.trees[0].tree.nodes[0].techniques == (("recalc",),)
-    found = resumed(stored, plan)
+    found = resume_plan(stored, plan)
     assert found.trees[0].tree.nodes[0].techniques == (("subtract",),)
     assert found == running
 
@@ -297,6 +297,6 @@ def test_another_type_under_the_same_name_starts_anew():
     (need,) = needs_of(plan)
     running = first_start(plan, [need], buckets=(0,), delay=0, retain=0, ansi=False)
     floats = replace(need, numbers=dict.fromkeys(need.numbers, "float"))
-    found = changed(running, plan, [floats], watermark=100 * UNIT, given=90 * UNIT)
+    found = change_plan(running, plan, [floats], watermark=100 * UNIT, given=90 * UNIT)
     assert found.trees[0].number != running.trees[0].number
     assert found.complete_from["one"] > 100 * UNIT

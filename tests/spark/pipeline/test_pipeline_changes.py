@@ -82,7 +82,7 @@ def test_a_batch_without_rows_does_not_settle_a_change(spark, tmp_path, monkeypa
     source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
     made = events(35, files=6)
     source.put(joined(made[:2]))
-    write, take, finished = FolderSink.write, ClassicRun._take, ClassicRun._finished
+    write, take, finished = FolderSink.write, ClassicRun._take, ClassicRun._last_finished
     is_writing, is_ending, is_next = (threading.Event() for _ in range(3))
     runs = []
 

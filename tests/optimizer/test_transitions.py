@@ -8,13 +8,17 @@ from muntin.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
 from muntin.model.workload import workload
-from muntin.optimizer.evolve.cheapest import STRATEGIES, cheapest, priced
-from muntin.optimizer.evolve.measured import Measured
-from muntin.optimizer.evolve.move_queries import moving, staying, without
-from muntin.optimizer.evolve.outlook import outlook
-from muntin.optimizer.evolve.replan import Replanner
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
+from muntin.optimizer.replan import (
+    STRATEGIES,
+    Measurement,
+    Replanner,
+    cheapest_plan,
+    outlook,
+    price_stream_plan,
+)
+from muntin.optimizer.transitions import move_queries, pin_queries, without
 from muntin.optimizer.weave_share.incremental import ReweavingPlan
 
 
@@ -38,14 +42,16 @@ def trees(found):
 
 def test_a_query_that_moves_stays_in_its_old_tree_under_another_name():
     apart = plan(A, B, OTHER, strategy="unshared")
-    found = moving(plan(A, B, C, OTHER), apart, mark="leaving 1")
+    found = move_queries(plan(A, B, C, OTHER), apart, mark="leaving 1")
     assert trees(found) == [["a", "b", "c"], ["b (leaving 1)"], ["other"]]
     assert found.moved == {"b (leaving 1)": "b"}
     # The next change keeps it there, until it is done.
-    after = staying(plan(A, B, OTHER), found.plan, {"b (leaving 1)"})
+    after = pin_queries(plan(A, B, OTHER), found.plan, {"b (leaving 1)"})
     assert trees(after) == [["a", "b"], ["b (leaving 1)"], ["other"]]
-    assert trees(staying(plan(A, B, OTHER), found.plan)) == [["a", "b"], ["other"]]
-    back = moving(plan(A, B, OTHER, strategy="unshared"), found.plan, {"b (leaving 1)"}, mark="two")
+    assert trees(pin_queries(plan(A, B, OTHER), found.plan)) == [["a", "b"], ["other"]]
+    back = move_queries(
+        plan(A, B, OTHER, strategy="unshared"), found.plan, {"b (leaving 1)"}, mark="two"
+    )
     # The tree that is left has no query to go on with, so this one moves to a new tree.
     assert trees(back) == [["a", "b (two)"], ["b"], ["b (leaving 1)"], ["other"]]
     assert [query.name for query in without(found.plan, found.moved).queries] == [
@@ -57,7 +63,7 @@ def test_a_query_that_moves_stays_in_its_old_tree_under_another_name():
 
 
 def test_nothing_moves_where_the_trees_are_the_same():
-    found = moving(plan(A, B, C), plan(A, B))
+    found = move_queries(plan(A, B, C), plan(A, B))
     assert found.moved == {}
     assert trees(found) == [["a", "b", "c"]]
 
@@ -65,7 +71,7 @@ def test_nothing_moves_where_the_trees_are_the_same():
 def test_the_outlook_compares_both_plans_for_what_was_measured():
     apart = plan(A, B, C, OTHER, strategy="unshared")
     assert outlook(apart, None).saves == 0
-    measured = Measured(
+    measured = Measurement(
         rate=2000.0, keys={A.grouping: 50.0, OTHER.grouping: 4.0}, shares={A.grouping: 1.0}
     )
     found = outlook(apart, measured)
@@ -75,13 +81,13 @@ def test_the_outlook_compares_both_plans_for_what_was_measured():
     assert found.saves > 0
     work = measured.of(workload([A, B, C, OTHER]))
     costs = [plan_for_stream(optimize(work, strategy)).cost for strategy in STRATEGIES]
-    assert found.best.cost == min(costs) == cheapest(work).cost
+    assert found.best.cost == min(costs) == cheapest_plan(work).cost
     # A plan costs the same whether it is made for the figures or looked at with them.
     alone = plan_for_stream(optimize(work, "unshared"))
     assert found.now.cost == pytest.approx(alone.cost)
     assert found.now.unshared_cost == pytest.approx(alone.unshared_cost)
     assert found.now.plain_cost == pytest.approx(alone.plain_cost)
-    assert priced(found.best, work).cost == pytest.approx(found.best.cost)
+    assert price_stream_plan(found.best, work).cost == pytest.approx(found.best.cost)
     assert outlook(found.best, measured).saves == 0
     assert "replan() saves" in str(found)
 

@@ -6,8 +6,8 @@ from muntin.errors import PlanError
 from muntin.model.slicing import Edges
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
-from muntin.optimizer.slicing import edges, slicings
-from muntin.optimizer.slicing.slicings import SLICINGS, partials_per_window
+from muntin.optimizer import edges
+from muntin.optimizer.edges import SLICINGS, partials_per_window
 from tests.support import window_sets as my
 
 # Weave Share, example 2: seconds.
@@ -94,10 +94,10 @@ def test_the_estimate_is_exact_for_two_and_within_the_same_bounds_for_more(given
 
 @given(st.lists(my.windows(), min_size=1, max_size=4))
 def test_slicings_cut_where_they_should(windows):
-    assert all(slicings.panes(windows).cuts(w) for w in windows)
-    assert all(slicings.pairs(windows).cuts(w) for w in windows)
+    assert all(edges.panes(windows).cuts(w) for w in windows)
+    assert all(edges.pairs(windows).cuts(w) for w in windows)
     assert all(edges.slicing(windows).cuts(w) for w in windows)
-    begins = slicings.begins(windows).edges
+    begins = edges.begins(windows).edges
     for window in windows:
         begin = Edges(period=window.slide, phase=window.offset)
         assert any(one.includes(begin) for one in begins)

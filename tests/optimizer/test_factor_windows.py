@@ -10,9 +10,9 @@ from muntin.aggregates import aggregate as ag
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
-from muntin.optimizer.factor_windows import coverage
-from muntin.optimizer.factor_windows import factor_windows as factor
-from muntin.optimizer.factor_windows.coverage import (
+from muntin.optimizer import coverage
+from muntin.optimizer import factor_windows as factor
+from muntin.optimizer.coverage import (
     Counting,
     common_period,
     min_cost_forest,

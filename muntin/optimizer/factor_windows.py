@@ -13,7 +13,7 @@ from muntin.model.plan import Plan
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
-from muntin.optimizer.factor_windows.coverage import (
+from muntin.optimizer.coverage import (
     Counting,
     Forest,
     Harmless,

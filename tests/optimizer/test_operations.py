@@ -8,14 +8,14 @@ from muntin.errors import PlanError
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
-from muntin.optimizer.costs.operations import (
+from muntin.optimizer.costs import (
     ADDITIVE,
     OPERATIONS,
     load_of,
     operations_of,
     steady_operations,
 )
-from muntin.optimizer.costs.operations import operations_per_slice as omega
+from muntin.optimizer.costs import operations_per_slice as omega
 from muntin.techniques.table import TECHNIQUES
 from tests.support import window_sets as my
 

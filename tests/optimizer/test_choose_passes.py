@@ -11,9 +11,9 @@ from muntin.model.prices import SHIPPED, Prices
 from muntin.model.time import MINUTE
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
-from muntin.optimizer.groupings.choose_passes import cheapest_passes
-from muntin.optimizer.groupings.pass_costs import Members
+from muntin.optimizer.choose_passes import cheapest_passes
 from muntin.optimizer.optimize import optimize
+from muntin.optimizer.price_plan import PassCandidate
 from muntin.optimizer.strategies import STRATEGIES
 from tests.support import window_sets as my
 from tests.support.examples import examples
@@ -146,7 +146,7 @@ def test_greedy_is_between_the_best_of_all_choices_and_a_pass_for_each_tree(aske
     )
 
     def cost(parts):
-        return sum(Members(trees=tuple(part), workload=work).cheapest.total for part in parts)
+        return sum(PassCandidate(trees=tuple(part), workload=work).cheapest.total for part in parts)
 
     total = sum(each.cheapest.total for each in found)
     assert min(map(cost, partitions(list(trees)))) * (1 - 1e-9) <= total

@@ -16,7 +16,7 @@ from muntin.model.passes import Pass
 from muntin.model.plan import Plan
 from muntin.model.trees import PeriodicTree, by_family, group_by_pass
 from muntin.model.workload import Workload
-from muntin.optimizer.groupings.pass_costs import Members, PassCost
+from muntin.optimizer.price_plan import PassCandidate, PassCost
 from muntin.sql.filters import is_deterministic, is_reference
 
 # Above so many passes only those of equal keys are merged, and all at once are tried.
@@ -29,19 +29,19 @@ def choose_passes(plan: Plan) -> Plan:
     count = 0
     for trees in by_family(plan.periodic_trees).values():
         for members in cheapest_passes(trees, plan.workload):
-            made = _made_in(members, count)
+            made = _place(members, count)
             count += made[0].made_in is not None
             chosen |= {id(old): new for old, new in zip(members.trees, made, strict=True)}
     return plan.with_trees(periodic=(chosen[id(tree)] for tree in plan.periodic_trees))
 
 
-def by_the_slicer(plan: Plan) -> Plan:
+def slice_in_one_pass(plan: Plan) -> Plan:
     """Returns the plan with the trees of a family made in one pass by the slicer: a stream's."""
     chosen: dict[int, PeriodicTree] = {}
     for number, trees in enumerate(by_family(plan.periodic_trees).values()):
         queries = [query for tree in trees for query in plan.queries_of(tree).values()]
-        members = Members(trees=tuple(trees), workload=plan.workload_of(queries))
-        made = _as_made(members, members.by_slicer, number)
+        members = PassCandidate(trees=tuple(trees), workload=plan.workload_of(queries))
+        made = _place_in_pass(members, members.by_slicer, number)
         chosen |= {id(old): new for old, new in zip(trees, made, strict=True)}
     return plan.with_trees(periodic=(chosen[id(tree)] for tree in plan.periodic_trees))
 
@@ -53,10 +53,10 @@ def in_one_pass(
 
     The rate of the workload is that of the grouping: its filter has been counted.
     """
-    return _made_in(Members(trees=tuple(trees), workload=replace(workload, shares={})), number)
+    return _place(PassCandidate(trees=tuple(trees), workload=replace(workload, shares={})), number)
 
 
-def made_cost(trees: Sequence[PeriodicTree], workload: Workload) -> float:
+def cost_in_passes(trees: Sequence[PeriodicTree], workload: Workload) -> float:
     """Returns what trees of one grouping cost if they are made in the passes that cost least.
 
     The rate of the workload is that of the grouping.
@@ -65,26 +65,26 @@ def made_cost(trees: Sequence[PeriodicTree], workload: Workload) -> float:
     return made + sum(node.cost for tree in trees for node in tree.nodes)
 
 
-def cheapest_passes(trees: Sequence[PeriodicTree], workload: Workload) -> list[Members]:
+def cheapest_passes(trees: Sequence[PeriodicTree], workload: Workload) -> list[PassCandidate]:
     """Returns the trees of one family, put together in the passes that cost least."""
-    everyone = Members(trees=tuple(trees), workload=workload)
+    everyone = PassCandidate(trees=tuple(trees), workload=workload)
     classes = _may_share(map(everyone.of, group_by_pass(trees)))
     # What is computed for several passes is stored; for one pass, it need not be.
     is_computed = trees[0].grouping.relation in workload.computed
     storing = workload.prices.stored * workload.rate if is_computed and len(classes) == 1 else 0.0
     passes = []
     for alike in classes:
-        passes += _merged(alike, storing)
+        passes += _merge_passes(alike, storing)
     return passes
 
 
-def _may_share(units: Iterable[Members]) -> list[list[list[Members]]]:
+def _may_share(units: Iterable[PassCandidate]) -> list[list[list[PassCandidate]]]:
     """Returns the trees that may share a pass, those of equal keys together.
 
     A filter guards the expressions of its own query. So keys and times that are more than columns
     share only with trees of the same filter. What differs from row to row at random shares nothing.
     """
-    classes: dict[object, dict[tuple[str, ...], list[Members]]] = {}
+    classes: dict[object, dict[tuple[str, ...], list[PassCandidate]]] = {}
     alone = []
     for unit in units:
         grouping = unit.trees[0].grouping
@@ -98,29 +98,29 @@ def _may_share(units: Iterable[Members]) -> list[list[list[Members]]]:
     return [*(list(by_keys.values()) for by_keys in classes.values()), *alone]
 
 
-def _merged(alike: list[list[Members]], storing: float) -> list[Members]:
+def _merge_passes(alike: list[list[PassCandidate]], storing: float) -> list[PassCandidate]:
     """Merges the two passes that gain most until none gains; at the end, tries all in one.
 
     Each item has the units of some equal keys. Several passes cost `storing` more than one.
     """
     apart = [unit for units in alike for unit in units]
-    ways = [apart, [_united(apart)]]
+    ways = [apart, [_unite(apart)]]
     if len(alike) <= _MOST_PASSES:
-        ways.insert(0, _greedily([split for units in alike for split in _cheaper(units)]))
+        ways.insert(0, _greedily([split for units in alike for split in _cheaper_passes(units)]))
     return min(ways, key=lambda chosen: _total(chosen) + (storing if len(chosen) > 1 else 0.0))
 
 
-def _cheaper(units: list[Members]) -> list[Members]:
+def _cheaper_passes(units: list[PassCandidate]) -> list[PassCandidate]:
     """Returns units of equal keys in one pass, or in one each if that is cheaper."""
-    return min(([_united(units)], units), key=_total)
+    return min(([_unite(units)], units), key=_total)
 
 
-def _united(units: list[Members]) -> Members:
+def _unite(units: list[PassCandidate]) -> PassCandidate:
     return units[0].of(tuple(tree for unit in units for tree in unit.trees))
 
 
-def _greedily(passes: list[Members]) -> list[Members]:
-    gains: dict[tuple[Members, Members], tuple[float, Members]] = {}
+def _greedily(passes: list[PassCandidate]) -> list[PassCandidate]:
+    gains: dict[tuple[PassCandidate, PassCandidate], tuple[float, PassCandidate]] = {}
     while len(passes) > 1:
         for one, other in combinations(passes, 2):
             if (one, other) not in gains:
@@ -135,11 +135,11 @@ def _greedily(passes: list[Members]) -> list[Members]:
     return passes
 
 
-def _total(passes: Iterable[Members]) -> float:
+def _total(passes: Iterable[PassCandidate]) -> float:
     return sum(each.cheapest.total for each in passes)
 
 
-def _made_in(members: Members, number: int) -> tuple[PeriodicTree, ...]:
+def _place(members: PassCandidate, number: int) -> tuple[PeriodicTree, ...]:
     """Returns the trees with their pass and what they then cost.
 
     A tree whose slices a GROUP BY of its own makes needs no pass.
@@ -148,10 +148,10 @@ def _made_in(members: Members, number: int) -> tuple[PeriodicTree, ...]:
     if len(members.trees) == 1 and cheapest.engine is Engine.SPARK:
         (tree,) = members.trees
         return (replace(tree, cut_cost=cheapest.total),)
-    return _as_made(members, cheapest, number)
+    return _place_in_pass(members, cheapest, number)
 
 
-def _as_made(members: Members, cost: PassCost, number: int) -> tuple[PeriodicTree, ...]:
+def _place_in_pass(members: PassCandidate, cost: PassCost, number: int) -> tuple[PeriodicTree, ...]:
     shared = Pass(
         number=number,
         engine=cost.engine,

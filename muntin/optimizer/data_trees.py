@@ -14,7 +14,7 @@ from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.data_windows import CountWindow, Custom, DataWindow, Session, Threshold
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
-from muntin.optimizer.costs import cost
+from muntin.optimizer import costs
 
 # The tree of windows that look at every record.
 _RECORDS = "records"
@@ -109,7 +109,7 @@ def data_tree(grouping: Grouping, queries: Sequence[Query], workload: Workload) 
     handed = workload.rate
     # In a batch whose keys are not known, events of a key may be far apart.
     if grain is not None and (workload.keys_known or workload.seconds is None):
-        handed = cost.occupied(SECOND / grain, rate=workload.rate, keys=workload.keys)
+        handed = costs.live_pairs(SECOND / grain, rate=workload.rate, keys=workload.keys)
     tree = DataTree(
         grouping=grouping,
         grain=grain,
@@ -154,8 +154,8 @@ def _answers(window: DataWindow | Window, workload: Workload) -> float:
     if isinstance(window, CountWindow):
         return rate / window.slide
     if isinstance(window, Window):
-        return cost.partials_per_second(window, workload)
+        return costs.partials_per_second(window, workload)
     if isinstance(window, Threshold):
         sides = (window.inside, window.outside)
-        return max(cost.partials_per_second(side, workload) for side in sides)
+        return max(costs.partials_per_second(side, workload) for side in sides)
     return rate * _WINDOWS_PER_RECORD

@@ -6,9 +6,9 @@ import pytest
 
 import muntin as mt
 from muntin.model.workload import workload
-from muntin.optimizer.costs import cost
+from muntin.optimizer import costs
+from muntin.optimizer.edges import slicing
 from muntin.optimizer.optimize import optimize
-from muntin.optimizer.slicing.edges import slicing
 
 WINDOWS = (mt.tumbling("1 minute"), mt.hopping("1 hour", every="1 minute"))
 USERS = mt.count_distinct("user")
@@ -32,14 +32,14 @@ def with_values(pairs):
 def test_a_slice_has_as_many_entries_as_values():
     cut = slicing(WINDOWS)
     entries = {
-        pairs: cost.values_per_second(cut, VALUES, with_values(pairs))
+        pairs: costs.values_per_second(cut, VALUES, with_values(pairs))
         for pairs in (100.0, 1_000.0, 1e6, None)
     }
     # A minute of a device has thirty events. With one user each, that is one entry a minute.
     assert entries[100.0] == pytest.approx(100 / 60, rel=1e-6)
     assert entries[100.0] < entries[1_000.0] < entries[1e6] < entries[None] == 50
     assert entries[1e6] == pytest.approx(50, rel=0.01)
-    hour = cost.values_per_second(WINDOWS[1], VALUES, with_values(1_000.0))
+    hour = costs.values_per_second(WINDOWS[1], VALUES, with_values(1_000.0))
     assert hour == pytest.approx(1_000 / 60, rel=0.01)
 
 
@@ -69,7 +69,7 @@ def test_plain_spark_pays_for_each_value_in_each_window():
     more = distinct.workload.prices.counted * 50 * 61
     assert distinct.plain_cost - top.plain_cost == pytest.approx(more)
     spent = [
-        sum(cost.alone_cost(WINDOWS[0], [aggregate], with_values(None)))
+        sum(costs.alone_cost(WINDOWS[0], [aggregate], with_values(None)))
         for aggregate in (USERS, mt.max("temp"))
     ]
     assert spent[0] - spent[1] == pytest.approx(distinct.workload.prices.counted * 50)

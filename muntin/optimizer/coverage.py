@@ -13,7 +13,7 @@ from muntin.model.time import SECOND
 from muntin.model.trees import Node
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
-from muntin.optimizer.costs import cost
+from muntin.optimizer import costs
 from muntin.optimizer.trees import nodes_of, plan_of, tree_of
 
 # Whether overlap harms none of a window's aggregates.
@@ -119,7 +119,7 @@ def harmless_nodes(nodes: Iterable[Node]) -> Harmless:
 
     A window that it partitions may read it, and then it has that window's aggregates too.
     """
-    harmed = [node.window for node in nodes if not cost.harmless(node.aggregates)]
+    harmed = [node.window for node in nodes if not costs.harmless(node.aggregates)]
     known: dict[Window, bool] = {}
 
     def harmless(window: Window) -> bool:
