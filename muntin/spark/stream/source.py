@@ -62,12 +62,12 @@ class Source:
     """A streaming DataFrame and how late its rows may be."""
 
     def __init__(
-        self, data: DataFrame, watermark: Duration | None, *, followed_join: str | None = None
+        self, data: DataFrame, watermark: Duration | None, *, followed: str | None = None
     ) -> None:
         """`watermark` is how late rows may be, if that was said; the data may say so, too.
 
-        `followed_join` is what queries call the data if it is a join of the stream; the watermark
-        then follows the rows of the join, unless it is set below.
+        `followed` is what queries call the rows that the watermark follows, if a filter or a join
+        below it leaves out others of the stream.
         """
         if not isinstance(data, DataFrame):
             raise no_frame("data", data)
@@ -82,7 +82,7 @@ class Source:
         self.settings = SettingsOfAnalysis(self.session)
         self._watermarks = watermarks_of(data)
         self.delay = _delay(self._watermarks, watermark)
-        self._followed_join = None if self._watermarks.calls else followed_join
+        self._followed = followed
         # A warning, if nobody has said how late rows may be.
         self.warning: str | None = None
         if watermark is None and not self._watermarks.calls:
@@ -123,7 +123,7 @@ class Source:
             retain=retain,
             ansi=is_ansi(self.session),
             types=bound.types,
-            followed_joins=bound.followed_joins(),
+            followed_relations=bound.followed_relations(),
         )
 
     def _find_relations(self, plan: Plan) -> tuple[Relations, str, JoinedStream | None]:
@@ -150,7 +150,7 @@ class Source:
             joined=joined,
             types=value_types(queries, trees, relations),
             is_one_stream=self._watermarks.tell_what_was_read,
-            followed_join=self._followed_join,
+            followed=self._followed,
         )
 
     def _with_watermark(self, grouping: Grouping) -> tuple[DataFrame, str]:
@@ -242,8 +242,8 @@ class BoundStream:
     types: ValueTypes
     # Whether the watermark tells up to when events were read.
     is_one_stream: bool
-    # The join whose rows alone the watermark follows, if it is above a join.
-    followed_join: str | None
+    # The relation whose rows alone the watermark follows, if those are not all of the stream.
+    followed: str | None
 
     @property
     def needs(self) -> list[Needs]:
@@ -254,9 +254,9 @@ class BoundStream:
         """Whether what the plan reads has the types that a running plan of it was made for."""
         return not retyped(running.types, self.types) and stores_alike(running, self.needs)
 
-    def followed_joins(self, before: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """Returns the joins whose rows alone the watermark follows, with those of earlier runs."""
-        now = () if self.followed_join is None else (self.followed_join,)
+    def followed_relations(self, before: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Returns the relations whose rows alone the watermark follows, or did in earlier runs."""
+        now = () if self.followed is None else (self.followed,)
         return tuple(dict.fromkeys((*before, *now)))
 
     def rows(self) -> StructType:
