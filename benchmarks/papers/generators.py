@@ -5,7 +5,7 @@ from random import Random
 
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
-from muntin.optimizer.factor_windows.factor_windows import divisors
+from muntin.optimizer.factor_windows import divisors
 from muntin.optimizer.weave_share.groups import GroupCost
 
 # The sizes of tumbling windows and the slides of hopping ones are multiples of these (Factor

@@ -5,8 +5,8 @@ from random import Random
 
 from muntin.model.windows.window import Window
 from muntin.optimizer.weave_share.groups import Group, GroupCost, group_of
+from muntin.optimizer.weave_share.incremental import Woven, best_home
 from muntin.optimizer.weave_share.weave_share import weave_groups
-from muntin.optimizer.weave_share.woven_tree import Woven, best_home
 
 
 def no_share(windows: Iterable[Window]) -> list[Group]:

@@ -12,8 +12,7 @@ from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.exact import cheapest_partition
 from muntin.optimizer.optimize import optimize
-from muntin.optimizer.weave_share.cost_lookup import Lookup
-from muntin.optimizer.weave_share.groups import Group, GroupCost, group_of, same_edges
+from muntin.optimizer.weave_share.groups import Group, GroupCost, Lookup, group_of, same_edges
 from muntin.optimizer.weave_share.incremental import Reweaving
 from muntin.optimizer.weave_share.weave_share import weave_exactly, weave_groups
 

@@ -35,7 +35,7 @@ class Monoid:
     # For partials that are sets of values: the sweep over their values that answers windows, in
     # place of a technique that combines partials (see `techniques.sweeps`).
     sweep: str | None = None
-    # The techniques that there are for it, if its partials are no numbers; see `runtime.registers`.
+    # The techniques that there are for it, if its partials are no numbers.
     only: tuple[str, ...] | None = None
 
 

@@ -6,11 +6,10 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
-from muntin.model.options import PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import PlainQuery, Query
-from muntin.model.workload import Workload, workload
+from muntin.model.workload import PlanOptions, Workload, workload
 from muntin.optimizer.normalise import normalise
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.strategies import DEFAULT

@@ -8,10 +8,9 @@ from uuid import uuid4
 from pyspark.sql import DataFrame
 
 from muntin.errors import RunError
-from muntin.model.options import PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.windows.window import Duration
-from muntin.model.workload import workload
+from muntin.model.workload import PlanOptions, workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import STEADY

@@ -14,10 +14,9 @@ from muntin.cli.options import ClusterOptions, File, PlanningOptions, Udf, flag,
 from muntin.cli.paths import check_file
 from muntin.cli.sql_file import SqlFile
 from muntin.measure.progress import show_spark_start
-from muntin.model.options import PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
-from muntin.model.workload import Workload, workload
+from muntin.model.workload import PlanOptions, Workload, workload
 from muntin.optimizer.optimize import compare, optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import DEFAULT, STEADY

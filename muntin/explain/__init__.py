@@ -6,5 +6,6 @@ from muntin.explain.one_statement import one_statement
 from muntin.explain.picture import svg
 from muntin.explain.statements import sql, statement
 from muntin.explain.terminal import UNLIMITED, text
+from muntin.explain.words import headline
 
-__all__ = ["UNLIMITED", "figures", "one_statement", "sql", "statement", "svg", "text"]
+__all__ = ["UNLIMITED", "figures", "headline", "one_statement", "sql", "statement", "svg", "text"]

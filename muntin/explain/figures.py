@@ -52,6 +52,7 @@ def _tree(tree: Tree, cost: dict[str, float]) -> dict[str, Any]:
         "keys": list(grouping.keys),
         "pass": tree.made_in.number + 1 if tree.made_in else None,
         "reading": text.reading,
+        "engine": tree.engine.value,
         "cost": cost,
         "windows": [
             {

@@ -12,16 +12,16 @@ windows_2  node 0 as it is, node 2 [12:00, 13:00)  made of node 0
 ```
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from muntin.errors import ModelError
-from muntin.explain.slice_tables import GroupedEvents, join_columns
-from muntin.explain.statements import Types, indent, lower_sql
+from muntin.explain.statements import GroupedEvents, Types, indent, join_columns, lower_sql
 from muntin.model.plan import Plan
-from muntin.model.query import PlainQuery, Query, parts_of
+from muntin.model.query import PlainQuery, Query
 from muntin.model.trees import Node, PeriodicTree, by_family
 from muntin.model.windows.window import Window
-from muntin.optimizer.slicing.edges import common_slicing
+from muntin.optimizer.edges import common_slicing
+from muntin.optimizer.transitions import without
 from muntin.sql_text import literal, quoted, squeeze
 
 # The column with the name of a row's query, as in `results.together()`.
@@ -36,51 +36,37 @@ def one_statement(plan: Plan, types: Types | None = None) -> str:
 
     Comments above it name the other queries, with the reason why they are left out.
     """
-    left_out = _left_out(plan)
-    plan = _only_native(plan)
-    families = by_family(plan.periodic_trees)
-    if not families:
+    left_out = {query.name: _reason_left_out(query) for query in plan.queries}
+    if all(left_out.values()):
         raise ModelError("no query of the plan is answered from slices; ask for one by its name")
+    periodic = (part.asked.name for part in plan.workload.shared)
+    if names := {name for name in periodic if left_out[name]}:
+        plan = without(plan, names)
+    families = by_family(plan.periodic_trees)
     many = len(families) > 1
     parts = [
         _Family(trees, plan, types or {}, suffix=f"_of_{number}" if many else "")
         for number, trees in enumerate(families.values(), start=1)
     ]
-    names = list(dict.fromkeys(name for part in parts for name in part.outputs))
-    if QUERY in map(str.lower, names):
+    columns = list(dict.fromkeys(name for part in parts for name in part.outputs))
+    if QUERY in map(str.lower, columns):
         raise ModelError(f"one statement has a column {QUERY!r} of its own; name yours otherwise")
     tables = [table for part in parts for table in part.tables()]
     with_ = ",\n".join(f"{name} AS (\n{indent(body)}\n)" for name, body in tables)
-    answers = "\nUNION ALL\n".join(part.answers(names) for part in parts)
-    return "".join([*left_out, f"WITH {with_}\n{answers}"])
+    answers = "\nUNION ALL\n".join(part.answers(columns) for part in parts)
+    comments = [f"-- {name!r} is not in it: {why}\n" for name, why in left_out.items() if why]
+    return "".join([*comments, f"WITH {with_}\n{answers}"])
 
 
-def _left_out(plan: Plan) -> Iterator[str]:
-    for query in plan.queries:
-        if isinstance(query, PlainQuery):
-            yield f"-- {query.name!r} is not in it: {' '.join(query.reason.split())}\n"
-        elif not query.is_periodic:
-            yield f"-- {query.name!r} is not in it: its windows are found in the data\n"
-        elif not query.is_native:
-            yield f"-- {query.name!r} is not in it: SQL does not combine what its slices keep\n"
-        elif query.ending is not None:
-            yield f"-- {query.name!r} is not in it: it has an order or a limit of its own\n"
-
-
-def _only_native(plan: Plan) -> Plan:
-    """Returns the plan without queries whose slices SQL cannot combine."""
-    left = [
-        query
-        for query in plan.queries
-        if isinstance(query, PlainQuery)
-        or not query.is_periodic
-        or (query.is_native and query.ending is None)
-    ]
-    if len(left) == len(plan.queries):
-        return plan
-    parts = parts_of(left)
-    trees = [tree.answering(parts) for tree in plan.periodic_trees]
-    return plan.with_trees(periodic=(tree for tree in trees if tree.nodes), queries=tuple(left))
+def _reason_left_out(query: Query | PlainQuery) -> str | None:
+    """Returns why a query is not in the statement; None if it is."""
+    if isinstance(query, PlainQuery):
+        return " ".join(query.reason.split())
+    if not query.is_periodic:
+        return "its windows are found in the data"
+    if not query.is_native:
+        return "SQL does not combine what its slices keep"
+    return None if query.ending is None else "it has an order or a limit of its own"
 
 
 class _Family:

@@ -172,6 +172,8 @@ class _DataText(TreeText):
 
     def notes(self) -> Iterator[str]:
         waiting, tree = "each record waits", self._tree
+        if tree.engine is Engine.USER:
+            yield f"calls code of yours: {', '.join(map(words.clean, tree.user_code))}"
         if tree.grains is not None:
             waiting = f"slices of {format_duration(tree.grains.edges[0].period)} wait"
         text = f"in a stream: {waiting} for the watermark"

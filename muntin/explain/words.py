@@ -11,8 +11,8 @@ from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
 from muntin.model.trees import Tree, TreeNode
 from muntin.model.windows.window import Window
 from muntin.model.workload import ASSUMED_KEYS, ASSUMED_RATE
-from muntin.optimizer.costs.cost import occupied
-from muntin.optimizer.slicing.edges import slicing
+from muntin.optimizer.costs import live_pairs
+from muntin.optimizer.edges import slicing
 from muntin.sql_text import SqlText
 
 PLAIN_HEADING = "answered by Spark alone"
@@ -181,7 +181,7 @@ def explain_choice(plan: Plan) -> str:
         return ""
     grouping = max(readings, key=lambda candidate: len(readings[candidate]))
     common = slicing(windows[grouping])
-    mean = plan.rate / occupied(common.rate, rate=plan.rate, keys=plan.keys)
+    mean = plan.rate / live_pairs(common.rate, rate=plan.rate, keys=plan.keys)
     events = f"{mean:.1f} events" if mean < 10 else f"{amount(mean)} events"
     if len(readings[grouping]) == 1:
         return f"Sharing pays: a slice has {events} of a key on average, and windows merge slices."
@@ -207,8 +207,8 @@ def sets_of_values(plan: Plan) -> Iterator[str]:
                 continue
             rate = tree.slicing.rate
             events, keys = plan.rate, plan.keys
-            values = occupied(rate, rate=events, keys=pairs)
-            values /= occupied(rate, rate=events, keys=keys)
+            values = live_pairs(rate, rate=events, keys=pairs)
+            values /= live_pairs(rate, rate=events, keys=keys)
             size = f"{values:.1f}" if values < 10 else amount(values)
             yield f"{kept}, with {size} values of a key on average."
 

@@ -31,7 +31,7 @@ from muntin.model.time import DAY, HOUR, MINUTE, SECOND
 from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
-from muntin.optimizer.costs.operations import steady_operations
+from muntin.optimizer.costs import steady_operations
 from muntin.spark.batch.results import Results
 from muntin.spark.binding.bind_batch import bind_batch
 from muntin.spark.binding.relations import Relations

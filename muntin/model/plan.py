@@ -187,9 +187,9 @@ class Plan:
     @property
     def headline(self) -> str:
         """How many of the queries share, and how often data is read."""
-        from muntin.explain import words
+        from muntin import explain
 
-        return words.headline(self)
+        return explain.headline(self)
 
     def explain(self) -> str:
         """Returns the plan as a text tree, with its cost beside the unshared one."""

@@ -8,7 +8,6 @@ from muntin.aggregates.user_aggregate import aggregate_from_json, aggregate_to_j
 from muntin.errors import ModelError
 from muntin.model.engine import Engine
 from muntin.model.grouping_sets import Mark
-from muntin.model.options import PlanOptions
 from muntin.model.passes import Pass
 from muntin.model.plan import Plan
 from muntin.model.query import Column, Grouping, PlainQuery, Query
@@ -16,7 +15,7 @@ from muntin.model.slicing import Edges, Slicing
 from muntin.model.trees import DataNode, DataTree, Node, PeriodicTree, Tree, TreeNode
 from muntin.model.windows.window import Window
 from muntin.model.windows.windows_json import window_from_json, window_to_json
-from muntin.model.workload import Workload
+from muntin.model.workload import PlanOptions, Workload
 from muntin.sql_text import SqlText
 
 VERSION = 1

@@ -103,27 +103,7 @@ class Query:
     whole: "Query | None" = None
 
     def __post_init__(self) -> None:
-        if self.whole is None:
-            check_name(self.name)
-        if not isinstance(self.window, Window | DataWindow):
-            raise ModelError(
-                f"query {self.name!r}: window is made by tumbling, hopping or cumulate, or by "
-                f"session, punctuation, count_window, delta, landmark, threshold or custom, "
-                f"not {self.window!r}"
-            )
-        if not self.aggregates:
-            raise ModelError(f"query {self.name!r}: at least one aggregate is needed")
-        if not isinstance(self.aggregates, Mapping):
-            raise ModelError(
-                f"query {self.name!r}: aggregates are by name, as in "
-                f"{{'hottest': mt.max('temp')}}, not {self.aggregates!r}"
-            )
-        for name, aggregate in self.aggregates.items():
-            if not isinstance(aggregate, Aggregate):
-                raise ModelError(
-                    f"query {self.name!r}: {name!r} must be an aggregate such as mt.avg('temp'), "
-                    f"not {aggregate!r}"
-                )
+        self._check_window_and_aggregates()
         keys, sets = self._keys_and_sets()
         relation = self.relation
         if not isinstance(relation, SqlText):
@@ -152,12 +132,40 @@ class Query:
             object.__setattr__(self, slot, value)
         if self.whole is None and (sets is not None or self.marks):
             check_sets(self.name, sets, self.marks, keys)
-        if sets is not None and not self.is_periodic:
+        if not self.is_periodic:
+            self._check_data_window()
+
+    def _check_window_and_aggregates(self) -> None:
+        if self.whole is None:
+            check_name(self.name)
+        if not isinstance(self.window, Window | DataWindow):
+            raise ModelError(
+                f"query {self.name!r}: window is made by tumbling, hopping or cumulate, or by "
+                f"session, punctuation, count_window, delta, landmark, threshold or custom, "
+                f"not {self.window!r}"
+            )
+        if not self.aggregates:
+            raise ModelError(f"query {self.name!r}: at least one aggregate is needed")
+        if not isinstance(self.aggregates, Mapping):
+            raise ModelError(
+                f"query {self.name!r}: aggregates are by name, as in "
+                f"{{'hottest': mt.max('temp')}}, not {self.aggregates!r}"
+            )
+        for name, aggregate in self.aggregates.items():
+            if not isinstance(aggregate, Aggregate):
+                raise ModelError(
+                    f"query {self.name!r}: {name!r} must be an aggregate such as mt.avg('temp'), "
+                    f"not {aggregate!r}"
+                )
+
+    def _check_data_window(self) -> None:
+        """Refuse grouping sets and growing windows, which only slices of time can answer."""
+        if self.sets is not None:
             raise ModelError(
                 f"query {self.name!r}: grouping sets are for tumbling and hopping windows, and for "
                 f"aggregates of Spark's"
             )
-        if isinstance(self.window, CumulateWindow) and not self.is_periodic:
+        if isinstance(self.window, CumulateWindow):
             raise ModelError(
                 f"query {self.name!r}: windows that grow are for aggregates of Spark's; take a "
                 f"tumbling or hopping window for one of your own"

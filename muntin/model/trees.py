@@ -377,10 +377,14 @@ class DataTree(Tree):
         user's own where there is some."""
         if self.grain is not None and [len(node.queries) for node in self.nodes] == [1]:
             return Engine.SPARK
-        is_own = any(isinstance(window, Custom) for window in self.data_windows) or any(
-            isinstance(aggregate, UserAggregate) for aggregate in self.aggregates
-        )
-        return Engine.USER if is_own else Engine.COMPILED
+        return Engine.USER if self.user_code else Engine.COMPILED
+
+    @property
+    def user_code(self) -> tuple[str, ...]:
+        """The names of the user's own windows and aggregates."""
+        windows = (each for each in self.data_windows if isinstance(each, Custom))
+        aggregates = (each for each in self.aggregates if isinstance(each, UserAggregate))
+        return tuple(dict.fromkeys(map(str, (*windows, *aggregates))))
 
     @property
     def data_windows(self) -> tuple[DataWindow, ...]:

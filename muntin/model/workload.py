@@ -1,4 +1,5 @@
-"""A workload: queries that run together, and what the planner knows of their events."""
+"""A workload: queries that run together, what the planner knows of their events, and what the user
+demands of the plan."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -7,10 +8,34 @@ from math import prod
 from typing import Any
 
 from muntin.errors import ModelError
-from muntin.model.options import NO_OPTIONS, PlanOptions
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import Grouping, PlainQuery, Query, parts_of
 from muntin.sql_text import SqlText
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions:
+    """What a user may demand of a plan beside its strategy."""
+
+    # The technique that every periodic window must use; None leaves the choice to the planner.
+    technique: str | None = None
+    # Whether to choose techniques by the worst time of a single answer, not by total work.
+    latency: bool = False
+    # Whether answers may differ from Spark's within an error bound; see `optimizer.normalise`.
+    approximate: bool = False
+
+    def or_else(self, other: "PlanOptions") -> "PlanOptions":
+        """Returns these options, with those of `other` where nothing is demanded."""
+        return PlanOptions(
+            technique=self.technique or other.technique,
+            latency=self.latency or other.latency,
+            approximate=self.approximate or other.approximate,
+        )
+
+
+# Nothing is demanded.
+NO_OPTIONS = PlanOptions()
+
 
 # Events per second and live keys, where neither the user nor the data says how many.
 ASSUMED_RATE, ASSUMED_KEYS = 1000.0, 1.0

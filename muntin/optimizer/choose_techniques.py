@@ -1,6 +1,6 @@
 """Chooses the technique of every component of every node, once the trees of a plan are chosen.
 
-The technique with the fewest combines per slice is taken (Ω, `costs.operations`): windows that
+The technique with the fewest combines per slice is taken (Ω, `costs.OPERATIONS`): windows that
 overlap little are combined anew, invertible aggregates are subtracted, and all others use two
 stacks. For selective combines, one deque for all windows pays once there are many of them. Sets of
 values are always swept, also where the user forces a technique.
@@ -13,13 +13,11 @@ from dataclasses import replace
 from muntin.aggregates.aggregate import Aggregate, Component
 from muntin.aggregates.monoids import Monoid
 from muntin.errors import PlanError
-from muntin.model.options import PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.trees import RECALC, Node, PeriodicTree
 from muntin.model.windows.window import Window
-from muntin.model.workload import Workload
-from muntin.optimizer.costs.cost import windows_per_partial
-from muntin.optimizer.costs.operations import steady_operations_of
+from muntin.model.workload import PlanOptions, Workload
+from muntin.optimizer.costs import steady_operations_of, windows_per_partial
 from muntin.techniques.table import TECHNIQUES, technique_by_name
 
 # Returns the monoids that may combine a component: a single one once its type is known.

@@ -6,21 +6,20 @@ from typing import Any
 from muntin.errors import PlanError
 from muntin.model.plan import Plan
 from muntin.model.query import Query
-from muntin.model.trees import Node, PeriodicTree
+from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
-from muntin.optimizer.costs import cost
-from muntin.optimizer.factor_windows.coverage import (
+from muntin.optimizer import costs
+from muntin.optimizer.coverage import (
     Counting,
     Forest,
     Harmless,
     choices,
-    counting_of,
-    harmless_nodes,
+    plan_by_forest,
 )
-from muntin.optimizer.factor_windows.factor_windows import with_factor_windows
+from muntin.optimizer.edges import slicing
+from muntin.optimizer.factor_windows import with_factor_windows
 from muntin.optimizer.intermediate import tumbling_closure
-from muntin.optimizer.slicing.edges import slicing
 from muntin.optimizer.trees import nodes_of, plan_of, tree_of
 
 # The most windows: the search takes three to the power of this many steps.
@@ -72,7 +71,7 @@ def exact(workload: Workload) -> Plan:
         answers = [
             workload.prices.answer
             * len(node.queries)
-            * cost.partials_per_second(node.window, workload)
+            * costs.partials_per_second(node.window, workload)
             for node in nodes
         ]
 
@@ -82,12 +81,12 @@ def exact(workload: Workload) -> Plan:
                 return alone[part[0]]
             cut = slicing(node.window for node in few)
             read = sum(
-                cost.combine_cost(cut, node.window, node.aggregates, workload) for node in few
+                costs.combine_cost(cut, node.window, node.aggregates, workload) for node in few
             )
-            columns = cost.slicer_columns(
+            columns = costs.slicer_columns(
                 [queries[0].grouping], (a for node in few for a in node.aggregates)
             )
-            cutting = cost.cut_cost(cut, workload, columns=columns)
+            cutting = costs.cut_cost(cut, workload, columns=columns)
             return cutting + read + sum(answers[i] for i in part)
 
         return [
@@ -168,18 +167,10 @@ def _solve(
 def exact_factor(workload: Workload) -> Plan:
     """Plans the cheapest factor-window graph by the paper's model, with any tumbling window."""
 
-    def grow(nodes: tuple[Node, ...]) -> Forest:
-        windows = [node.window for node in nodes]
-        counting, harmless = counting_of(windows, workload), harmless_nodes(nodes)
+    def grow(windows: Sequence[Window], counting: Counting, harmless: Harmless) -> Forest:
         offered = set(tumbling_closure(windows, most=MOST_IN_GRAPH + 1))
         if len({*windows, *offered}) <= MOST_IN_GRAPH:
             offered |= set(with_factor_windows(windows, counting, harmless))
         return cheapest_forest(windows, offered, counting, harmless)
 
-    return plan_of(
-        "exact_factor",
-        workload,
-        lambda queries: [
-            tree_of(queries[0].grouping, nodes := nodes_of(queries), workload, grow(nodes))
-        ],
-    )
+    return plan_by_forest("exact_factor", workload, grow)

@@ -14,8 +14,7 @@ from muntin.model.slicing import Slicing
 from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
-from muntin.optimizer.costs import cost
-from muntin.optimizer.slicing import edges
+from muntin.optimizer import costs, edges
 from muntin.optimizer.trees import nodes_of, plan_of, reads_from, tree_of
 
 # The most candidates to try: those that serve the most windows.
@@ -54,7 +53,7 @@ def candidates(nodes: Sequence[Node]) -> list[Window]:
         window = node.window
         rest = window.size % window.slide
         # Where overlap is harmless, a size that is no multiple of the slide needs no finer slide.
-        if rest and cost.harmless(node.aggregates):
+        if rest and costs.harmless(node.aggregates):
             short = Window(size=window.slide + rest, slide=window.slide, offset=window.offset)
             offered |= {short} - asked
     serves = {w: sum(reads_from(w, n.window, n.aggregates) for n in nodes) for w in offered}
@@ -62,7 +61,7 @@ def candidates(nodes: Sequence[Node]) -> list[Window]:
     return ranked[:_MOST_CANDIDATES]
 
 
-class Hanging:
+class ParentSearch:
     """Chooses the cheapest parent of each node among the windows that are present."""
 
     def __init__(
@@ -75,7 +74,7 @@ class Hanging:
         """`nodes` are those asked for, one per window; `offered` are the candidates."""
         self._grouping, self._nodes, self._workload = grouping, nodes, workload
         everything = frozenset(a for node in nodes for a in node.aggregates)
-        self._columns = cost.slicer_columns([grouping], everything)
+        self._columns = costs.slicer_columns([grouping], everything)
         self._asked = {node.window: frozenset(node.aggregates) for node in nodes}
         self._queries = {node.window: len(node.queries) for node in nodes}
         self._windows = sorted({*self._asked, *offered})
@@ -87,7 +86,7 @@ class Hanging:
         # The windows that each may read, with the cost for all its aggregates.
         self._offers = {
             window: sorted(
-                (cost.combine_cost(parent, window, wanted[window], workload), parent)
+                (costs.combine_cost(parent, window, wanted[window], workload), parent)
                 for parent in self._covering[window]
                 if reads_from(parent, window, wanted[window])
             )
@@ -114,13 +113,13 @@ class Hanging:
         chosen: dict[Window, Window | None] = {}
         for window in windows:
             wanted = self._wanted[window]
-            best, least = None, cost.combine_cost(slices, window, wanted, self._workload)
+            best, least = None, costs.combine_cost(slices, window, wanted, self._workload)
             for spent, parent in self._offers[window]:
                 if spent >= least:
                     break
                 missing = wanted - self._wanted[parent]
                 if missing:
-                    spent += cost.combine_cost(slices, parent, missing, self._workload)
+                    spent += costs.combine_cost(slices, parent, missing, self._workload)
                 if parent in here and spent < least:
                     best, least = parent, spent
             chosen[window] = best
@@ -142,14 +141,14 @@ class Hanging:
         roots = tuple(sorted(window for window, parent in sources.items() if parent is None))
         slices = self._slicing(roots)
         for window, parent in sources.items():
-            total += cost.node_cost(
+            total += costs.node_cost(
                 window,
                 carried[window],
                 parent or slices,
                 self._workload,
                 queries=self._queries.get(window, 0),
             )
-        return total + cost.cut_cost(slices, self._workload, columns=self._columns)
+        return total + costs.cut_cost(slices, self._workload, columns=self._columns)
 
     def tree(self, parents: dict[Window, Window | None]) -> PeriodicTree:
         """Returns the tree in which each window reads its parent."""
@@ -159,15 +158,15 @@ class Hanging:
 def best_tree(grouping: Grouping, nodes: Sequence[Node], workload: Workload) -> PeriodicTree:
     """Returns the cheapest tree found by adding and dropping windows while that pays."""
     offered = candidates(nodes)
-    hanging = Hanging(grouping, nodes, offered, workload)
+    search = ParentSearch(grouping, nodes, offered, workload)
     flat: dict[Window, Window | None] = {node.window: None for node in nodes}
     present: set[Window] = set()
-    best = min(flat, hanging.parents(present), key=hanging.cost)
-    least = hanging.cost(best)
+    best = min(flat, search.parents(present), key=search.cost)
+    least = search.cost(best)
     while offered:
         trials = [(present ^ {window}) for window in offered]
-        hung = [(hanging.parents(trial), trial) for trial in trials]
-        costs = [hanging.cost(parents) for parents, _ in hung]
+        hung = [(search.parents(trial), trial) for trial in trials]
+        costs = [search.cost(parents) for parents, _ in hung]
         cheapest = min(range(len(costs)), key=costs.__getitem__)
         if costs[cheapest] >= least * (1 - 1e-12):
             break
@@ -176,7 +175,7 @@ def best_tree(grouping: Grouping, nodes: Sequence[Node], workload: Workload) -> 
             # Only the better half is kept, so that many windows take few rounds.
             order = sorted(range(len(costs)), key=costs.__getitem__)
             offered = [offered[index] for index in order[: len(order) // 2]]
-    return hanging.tree(best)
+    return search.tree(best)
 
 
 def intermediate(workload: Workload) -> Plan:

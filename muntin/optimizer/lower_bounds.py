@@ -7,8 +7,8 @@ from dataclasses import replace
 from muntin.model.query import Query
 from muntin.model.trees import Node
 from muntin.model.workload import Workload
-from muntin.optimizer.costs import cost
-from muntin.optimizer.slicing.edges import edge_rate, edges_of, slicing
+from muntin.optimizer import costs
+from muntin.optimizer.edges import edge_rate, edges_of, slicing
 from muntin.optimizer.trees import nodes_of, single_slicing
 
 # Of many progressions of edges, only this many are counted, the densest.
@@ -25,11 +25,11 @@ def least_with_one_tree(queries: Iterable[Query], workload: Workload) -> float:
     nodes = nodes_of(queries)
     prices = workload.prices
     densest = edges_of(node.window for node in nodes)[:_FEW_PROGRESSIONS]
-    handed = cost.occupied(edge_rate(densest), rate=workload.rate, keys=workload.keys)
+    handed = costs.live_pairs(edge_rate(densest), rate=workload.rate, keys=workload.keys)
     if len(nodes) == 1 and nodes[0].window.is_tumbling and len(nodes[0].queries) == 1:
-        return sum(cost.alone_cost(nodes[0].window, nodes[0].aggregates, workload))
+        return sum(costs.alone_cost(nodes[0].window, nodes[0].aggregates, workload))
     combines = _own_combines(nodes, workload)
-    cutting = cost.cutting_cost(handed, workload, columns=_columns(queries))
+    cutting = costs.cutting_cost(handed, workload, columns=_columns(queries))
     return _answers(nodes, workload, prices.answer) + cutting + combines
 
 
@@ -53,7 +53,7 @@ def least_with_two_trees(queries: Iterable[Query], workload: Workload) -> float:
     either = min(prices.answer, prices.group)
     for number, node in enumerate(finest_first):
         rest = _answers(finest_first[number:], workload, either)
-        cutting = cost.cutting_cost(handed[node.window], workload, columns=columns)
+        cutting = costs.cutting_cost(handed[node.window], workload, columns=columns)
         shared = cutting - scan + combines
         options.append(scan * max(2, alone + 1) + given + rest + shared)
         if not node.window.is_tumbling:
@@ -75,8 +75,8 @@ def depends_on_data(workload: Workload) -> bool:
         cut = slicing(node.window for node in nodes)
         for ratio in RATIOS:
             tried = replace(workload, rate=ratio, keys=1.0)
-            flat = cost.cut_cost(cut, tried, columns=_columns(queries)) + sum(
-                cost.node_cost(node.window, node.aggregates, cut, tried, queries=len(node.queries))
+            flat = costs.cut_cost(cut, tried, columns=_columns(queries)) + sum(
+                costs.node_cost(node.window, node.aggregates, cut, tried, queries=len(node.queries))
                 for node in nodes
             )
             if len(nodes) > 1 and flat > _WORTH_A_LOOK * least_with_two_trees(queries, tried):
@@ -87,12 +87,12 @@ def depends_on_data(workload: Workload) -> bool:
 def _columns(queries: Sequence[Query]) -> int:
     """Returns the columns that the slicer needs for some queries of one grouping."""
     aggregates = (aggregate for query in queries for aggregate in query.aggregates.values())
-    return cost.slicer_columns([queries[0].grouping], aggregates)
+    return costs.slicer_columns([queries[0].grouping], aggregates)
 
 
 def _answers(nodes: Iterable[Node], workload: Workload, price: float) -> float:
     return price * sum(
-        len(node.queries) * cost.partials_per_second(node.window, workload) for node in nodes
+        len(node.queries) * costs.partials_per_second(node.window, workload) for node in nodes
     )
 
 
@@ -102,7 +102,7 @@ def _own_partials(node: Node, workload: Workload) -> float:
     A tree of the window alone may have more, since it may be cut on a finer grid.
     """
     edges = edge_rate(edges_of([node.window]))
-    return cost.occupied(edges, rate=workload.rate, keys=workload.keys)
+    return costs.live_pairs(edges, rate=workload.rate, keys=workload.keys)
 
 
 def _own_combines(nodes: Sequence[Node], workload: Workload) -> float:
@@ -114,8 +114,8 @@ def _own_combines(nodes: Sequence[Node], workload: Workload) -> float:
     total = 0.0
     for node in nodes:
         window = node.window
-        if sizes[window.size] == 1 and not cost.harmless(node.aggregates):
+        if sizes[window.size] == 1 and not costs.harmless(node.aggregates):
             cut = single_slicing(window.slide, window.offset, window.size % window.slide)
-            operations = cost.operations_per_partial(cut, window, node.aggregates)
+            operations = costs.operations_per_partial(cut, window, node.aggregates)
             total += workload.prices.combine * _own_partials(node, workload) * operations
     return total

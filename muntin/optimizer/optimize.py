@@ -7,10 +7,10 @@ from muntin.errors import PlanError, nearest
 from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.workload import Workload
+from muntin.optimizer.choose_passes import choose_passes
 from muntin.optimizer.choose_techniques import check_technique, choose_techniques
-from muntin.optimizer.costs.cost import plain_queries_cost
-from muntin.optimizer.data_windows import move_into_data_trees
-from muntin.optimizer.groupings.choose_passes import choose_passes
+from muntin.optimizer.costs import plain_queries_cost
+from muntin.optimizer.data_trees import move_into_data_trees
 from muntin.optimizer.intermediate import intermediate
 from muntin.optimizer.lower_bounds import RATIOS
 from muntin.optimizer.normalise import leave_approximate_to_spark

@@ -1,17 +1,153 @@
-"""Turns a plan into one that a stream runs: windows read slices, or levels made of them."""
+"""Turns a plan into one that a stream runs: windows read slices, or levels made of them.
 
-from collections.abc import Callable, Collection, Iterable
+Levels are tumbling windows whose partials a stream keeps for other windows. A long window needs
+fine slices only near the watermark. Further behind, windows that are still open begin at fewer
+edges, and the partials between these are enough (Subsumption's granules). A level may also be there
+for speed only: where many partials of a level lie inside one window, a coarser level stands for
+them.
+
+```
+                                          watermark
+  [--------)--------)--------)--------)       |        a level, kept for the longest window
+                            [--)--)--)--)--)--)        slices, kept for an hour
+```
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from math import gcd, isqrt
 
 from muntin.model.plan import Plan
 from muntin.model.query import Query, parts_of
-from muntin.model.trees import DataTree, PeriodicTree, group_by_pass
+from muntin.model.slicing import Edges, Slicing
+from muntin.model.time import SECOND
+from muntin.model.trees import DataTree, Node, PeriodicTree, group_by_pass
 from muntin.model.windows.window import Window
+from muntin.optimizer.choose_passes import slice_in_one_pass
 from muntin.optimizer.choose_techniques import choose_techniques
-from muntin.optimizer.groupings.choose_passes import by_the_slicer
-from muntin.optimizer.levels import in_levels
+from muntin.optimizer.factor_windows import divisors
 from muntin.optimizer.strategies import shared
-from muntin.optimizer.trees import flat_tree
+from muntin.optimizer.trees import flat_tree, nodes_of, tree_of
+
+# A window may hold this many partials of one level before a coarser one is added.
+_MANY = 64
+# How many partials of one level make one of the next, at most, where that can be chosen.
+_FAN = 12
+# A level must leave at most this share of the partials that would be kept without it, and there
+# must be some: every level costs a little in every batch.
+_SHARE, _FEW = 0.75, 16
+
+
+def in_levels(tree: PeriodicTree, plan: Plan) -> PeriodicTree:
+    """Returns the tree of the same queries as a stream runs it: each window reads the coarsest
+    level that partitions it, or the slices."""
+    queries = list(plan.queries_of(tree).values())
+    nodes = {node.window: node for node in nodes_of(queries)}
+    workload = plan.workload_of(queries)
+    flat = tree_of(tree.grouping, nodes.values(), workload)
+    levels = levels_for(nodes, flat.slicing)
+    if not levels:
+        return flat
+    for window in levels:
+        # What is kept for one query is there for the next: a level has all that slices have.
+        queries_of = nodes[window].queries if window in nodes else ()
+        nodes[window] = Node(window=window, aggregates=flat.aggregates, queries=queries_of)
+    parents: dict[Window, Window | None] = {}
+    for window in nodes:
+        below = levels[: levels.index(window)] if window in levels else levels
+        readable = [level for level in below if level.partitions(window)]
+        parents[window] = readable[-1] if readable else None
+    hung = tree_of(tree.grouping, nodes.values(), workload, parents)
+    return replace(hung, levels=levels)
+
+
+def levels_for(windows: Iterable[Window], slicing: Slicing) -> tuple[Window, ...]:
+    """Returns the levels, finest first, for the windows of a tree and its slices."""
+    windows = sorted(set(windows))
+    levels = _granules(windows, slicing)
+    position = 0
+    while position <= len(levels):
+        inserted = _summary(levels, position, windows, slicing)
+        if inserted is None:
+            position += 1
+        else:
+            levels.insert(position, inserted)
+    return tuple(levels)
+
+
+def _granules(windows: Sequence[Window], slicing: Slicing) -> list[Window]:
+    """Returns levels that take over where windows of some size need no edges any more."""
+    levels: list[Window] = []
+    longest = max(window.size for window in windows)
+    for size in sorted({window.size for window in windows})[:-1]:
+        level = _common_begins([window for window in windows if window.size > size])
+        if not _is_nested(level, levels, slicing):
+            continue
+        width = _width(levels, slicing)
+        without = longest / width
+        if without > _FEW and max(size, level.size) / width + longest / level.size <= (
+            _SHARE * without
+        ):
+            levels.append(level)
+    return levels
+
+
+def _summary(
+    levels: Sequence[Window], position: int, windows: Sequence[Window], slicing: Slicing
+) -> Window | None:
+    """Returns a level to insert at a position, if a window would hold too many of those before."""
+    finer = levels[:position]
+    base = finer[-1] if finer else _finest(slicing)
+    longest = max(window.size for window in windows)
+    # At the end, a level that has the begins of the longest windows may stand for what is before.
+    offsets = [max(windows).offset, base.offset]
+    if position < len(levels):
+        offsets = [levels[position].offset]
+        whole = levels[position].size // base.size
+        if whole <= _MANY or not base.covers(levels[position]):
+            return None
+        fitting = [each for each in divisors(whole) if 1 < each <= 2 * _FAN and each < whole]
+    else:
+        if longest <= _MANY * _width(finer, slicing):
+            return None
+        whole = longest // base.size
+        fitting = [each for each in divisors(whole) if 1 < each <= 2 * _FAN] or [_FAN]
+    if not fitting:
+        return None
+    count = min(fitting, key=lambda each: abs(each - isqrt(whole)))
+    if 2 * count * base.size > longest:
+        return None
+    candidates = (
+        Window(size=count * base.size, slide=count * base.size, offset=offset) for offset in offsets
+    )
+    return next((level for level in candidates if _is_nested(level, finer, slicing)), None)
+
+
+def _common_begins(windows: Sequence[Window]) -> Window:
+    """Returns the widest tumbling window at whose edges all windows begin."""
+    width = 0
+    for window in windows:
+        width = gcd(width, window.begin_period, window.offset - windows[0].offset)
+    return Window(size=width, slide=width, offset=windows[0].offset)
+
+
+def _is_nested(level: Window, finer: Sequence[Window], slicing: Slicing) -> bool:
+    """Whether a level can be made of the one before it, or of slices."""
+    if finer:
+        return level != finer[-1] and finer[-1].covers(level)
+    edges = Edges(period=level.size, phase=level.offset)
+    return level.size > _width((), slicing) and any(each.includes(edges) for each in slicing.edges)
+
+
+def _finest(slicing: Slicing) -> Window:
+    """Returns the tumbling window with the shortest period among the edges of slices."""
+    edges = min(slicing.edges)
+    return Window(size=edges.period, slide=edges.period, offset=edges.phase)
+
+
+def _width(levels: Sequence[Window], slicing: Slicing) -> float:
+    """Returns how wide the partials of the last level are, or the slices on average."""
+    return levels[-1].size if levels else SECOND / slicing.rate
 
 
 def move_all_to_slices(plan: Plan) -> Plan:
@@ -62,7 +198,7 @@ def read_slices_or_levels(plan: Plan) -> Plan:
     closed, so a window whose intervals overlap is not worth keeping for others.
     """
     trees = (_in_levels(tree, plan) for tree in plan.periodic_trees)
-    streamed = choose_techniques(by_the_slicer(plan.with_trees(periodic=trees)))
+    streamed = choose_techniques(slice_in_one_pass(plan.with_trees(periodic=trees)))
     if streamed.periodic_trees == plan.periodic_trees:
         return plan
     # The costs of other strategies are of plans that a stream does not run.

@@ -8,10 +8,10 @@ from muntin.model.plan import Plan
 from muntin.model.query import Grouping, Query
 from muntin.model.trees import PeriodicTree, cost_of
 from muntin.model.workload import Workload
+from muntin.optimizer.choose_passes import cost_in_passes
+from muntin.optimizer.coverage import coverage
 from muntin.optimizer.exact import exact, exact_factor
-from muntin.optimizer.factor_windows.coverage import coverage
-from muntin.optimizer.factor_windows.factor_windows import factor
-from muntin.optimizer.groupings.choose_passes import made_cost
+from muntin.optimizer.factor_windows import factor
 from muntin.optimizer.intermediate import best_tree, intermediate
 from muntin.optimizer.lower_bounds import least_with_one_tree, least_with_two_trees
 from muntin.optimizer.subsumption import subsume
@@ -107,7 +107,7 @@ class _Search:
             self._considered[name] = sum(tree.cost for tree in plan.data_trees)
             for grouping in self._workload.groupings:
                 trees = tuple(tree for tree in plan.periodic_trees if tree.grouping == grouping)
-                spent = made_cost(trees, self._workload)
+                spent = cost_in_passes(trees, self._workload)
                 # Without sharing, each tree reads the events itself.
                 self._considered[name] += cost_of(trees) if name == UNSHARED else spent
                 if grouping not in self._best or spent < self._least[grouping]:

@@ -54,7 +54,7 @@ class Stairs:
         """For each window that is not materialised, n: it takes every n-th state of its stair."""
         return {window: window.slide // step[0].slide for step in self.steps for window in step[1:]}
 
-    def appended(self, window: Window) -> "Stairs | None":
+    def append(self, window: Window) -> "Stairs | None":
         """Returns the group with a window at least as wide as its widest (canEmbed), or None."""
         top = self.steps[-1]
         if not subsumable(top[0], window):
@@ -63,7 +63,7 @@ class Stairs:
             return Stairs(steps=(*self.steps[:-1], (*top, window)))
         return Stairs(steps=(*self.steps, (window,)))
 
-    def embedded(self, window: Window) -> "Stairs | None":
+    def embed(self, window: Window) -> "Stairs | None":
         """Returns the group with a window inserted by its size (embedWindow), or None.
 
         The window must nest under the next wider stair, and the next narrower one under it.
@@ -107,7 +107,7 @@ def subsume_windows(windows: Iterable[Window]) -> list[Stairs]:
     groups: list[Stairs] = []
     for window in sorted(set(windows)):
         for index in _by_base_slide(groups, window):
-            grown = groups[index].appended(window)
+            grown = groups[index].append(window)
             if grown is not None:
                 groups[index] = grown
                 break
@@ -122,7 +122,7 @@ def embed(groups: Sequence[Stairs], window: Window) -> list[Stairs]:
     if any(window in group.windows for group in groups):
         return groups
     for index in _by_base_slide(groups, window, either=True):
-        grown = groups[index].embedded(window)
+        grown = groups[index].embed(window)
         if grown is not None:
             groups[index] = grown
             return groups
@@ -132,7 +132,7 @@ def embed(groups: Sequence[Stairs], window: Window) -> list[Stairs]:
 def revoke(groups: Sequence[Stairs], window: Window) -> list[Stairs]:
     """Returns the groups without a window.
 
-    Windows that were piggybacked on it or built from it are embedded again.
+    Windows that were piggybacked on it or built from it are embed again.
     """
     if not any(window in group.windows for group in groups):
         raise PlanError(f"there is no window {window} to revoke")

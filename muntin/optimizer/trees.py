@@ -13,9 +13,8 @@ from muntin.model.slicing import Slicing
 from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
-from muntin.optimizer.costs import cost
-from muntin.optimizer.data_windows import data_trees, data_trees_cost
-from muntin.optimizer.slicing import edges
+from muntin.optimizer import costs, edges
+from muntin.optimizer.data_trees import data_trees, data_trees_cost
 
 
 def nodes_of(queries: Iterable[Query]) -> tuple[Node, ...]:
@@ -38,7 +37,9 @@ def _order(window: Window) -> tuple[int, int, int]:
 
 def reads_from(parent: Window, window: Window, aggregates: Iterable[Aggregate]) -> bool:
     """Whether a node may read aggregates from a parent, whose intervals may overlap."""
-    return parent.partitions(window) or (parent.covers(window) and cost.harmless(tuple(aggregates)))
+    return parent.partitions(window) or (
+        parent.covers(window) and costs.harmless(tuple(aggregates))
+    )
 
 
 def tree_of(
@@ -74,41 +75,35 @@ def tree_of(
         if parent is not None:
             carried = tuple(dict.fromkeys((*nodes[parent].aggregates, *node.aggregates)))
             nodes[parent] = replace(nodes[parent], aggregates=carried, techniques=())
-    slicing = edges.slicing(window for window, parent in sources.items() if parent is None)
-    hung = [
-        _hung(nodes[window], parent, slicing, workload)
-        for window, parent in reversed(sources.items())
-    ]
     tree = PeriodicTree(
         grouping=grouping,
-        slicing=slicing,
-        nodes=tuple(hung),
-        cut_cost=cost.cut_cost(slicing, workload, columns=_columns(grouping, hung)),
-    )
-    return _as_sparks_own(tree, workload) if tree.engine is Engine.SPARK and may_be_alone else tree
-
-
-def _columns(grouping: Grouping, nodes: Iterable[Node]) -> int:
-    aggregates = (aggregate for node in nodes for aggregate in node.aggregates)
-    return cost.slicer_columns([grouping], aggregates)
-
-
-def _as_sparks_own(tree: PeriodicTree, workload: Workload) -> PeriodicTree:
-    """Returns the tree with the cost of Spark's own GROUP BY."""
-    (node,) = tree.nodes
-    cut_cost, spent = cost.alone_cost(node.window, node.aggregates, workload)
-    return replace(tree, nodes=(replace(node, cost=spent),), cut_cost=cut_cost)
-
-
-def _hung(node: Node, parent: Window | None, slicing: Slicing, workload: Workload) -> Node:
-    """Returns the node below its parent, with its cost."""
-    return replace(
-        node,
-        parent=parent,
-        cost=cost.node_cost(
-            node.window, node.aggregates, parent or slicing, workload, queries=len(node.queries)
+        slicing=edges.slicing(window for window, parent in sources.items() if parent is None),
+        nodes=tuple(
+            replace(nodes[window], parent=parent) for window, parent in reversed(sources.items())
         ),
     )
+    columns = costs.slicer_columns([grouping], tree.aggregates)
+    cut_cost = costs.cut_cost(tree.slicing, workload, columns=columns)
+    return with_costs(replace(tree, cut_cost=cut_cost), workload, may_be_alone=may_be_alone)
+
+
+def with_costs(
+    tree: PeriodicTree, workload: Workload, *, may_be_alone: bool = True
+) -> PeriodicTree:
+    """Returns the tree with the costs of its nodes, and of cutting if Spark's own GROUP BY answers
+    it."""
+    if may_be_alone and tree.engine is Engine.SPARK:
+        (node,) = tree.nodes
+        cut_cost, spent = costs.alone_cost(node.window, node.aggregates, workload)
+        return replace(tree, nodes=(replace(node, cost=spent),), cut_cost=cut_cost)
+    nodes = []
+    for node in tree.nodes:
+        source = node.parent or tree.slicing
+        spent = costs.node_cost(
+            node.window, node.aggregates, source, workload, queries=len(node.queries)
+        )
+        nodes.append(replace(node, cost=spent))
+    return replace(tree, nodes=tuple(nodes))
 
 
 def flat_tree(queries: Sequence[Query], workload: Workload) -> PeriodicTree:
@@ -127,9 +122,9 @@ def single_cost(
 ) -> float:
     """Returns the cost of one query with a tree of its own, which reads `columns` of an event."""
     if window.is_tumbling:
-        return sum(cost.alone_cost(window, aggregates, workload))
+        return sum(costs.alone_cost(window, aggregates, workload))
     slicing = single_slicing(window.slide, window.offset, window.size % window.slide)
-    return cost.cut_cost(slicing, workload, columns=columns) + cost.node_cost(
+    return costs.cut_cost(slicing, workload, columns=columns) + costs.node_cost(
         window, aggregates, slicing, workload, queries=1
     )
 
@@ -148,7 +143,7 @@ def plain_spark_cost(workload: Workload) -> float:
     Spark supports few data windows: these have a tree each.
     """
     return data_trees_cost(workload) + sum(
-        count * cost.plain_cost(window, aggregates, workload)
+        count * costs.plain_cost(window, aggregates, workload)
         for (window, aggregates, _), count in _alike(workload).items()
     )
 
@@ -159,7 +154,7 @@ def _alike(workload: Workload) -> Counter[tuple[Window, frozenset[Aggregate], in
         (
             query.periodic_window,
             frozenset(query.aggregates.values()),
-            cost.slicer_columns([query.grouping], query.aggregates.values()),
+            costs.slicer_columns([query.grouping], query.aggregates.values()),
         )
         for query in workload.shared
     )

@@ -14,8 +14,8 @@ from muntin.model.slicing import Slicing
 from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
-from muntin.optimizer.groupings.choose_passes import in_one_pass
-from muntin.optimizer.slicing import edges
+from muntin.optimizer import edges
+from muntin.optimizer.choose_passes import in_one_pass
 from muntin.optimizer.trees import nodes_of, plan_of, tree_of
 from muntin.optimizer.weave_share.groups import Group, GroupCost, group_of, same_edges
 from muntin.optimizer.weave_share.weave_share import weave_groups

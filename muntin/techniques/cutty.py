@@ -49,7 +49,7 @@ def new_store(values: Any) -> Any:
     return start(values, room)
 
 
-def cut(
+def cut(  # noqa: PLR0913 - a kernel takes flat arrays
     memory: Any,
     cursor: Any,
     opened: Any,

@@ -33,20 +33,16 @@ def start(values: Any, sizes: Any) -> Any:
 
 def insert(memory: Any, cursor: Any, partial: Any) -> Any:
     """One combine for the back, then a step of the flip."""
-    low, high, left, right, accumulated, back, mask, middle, gathered, newer = cursor
+    low, high, _, _, _, back, mask, _, _, newer = cursor
     store(memory[0], high & mask, partial)
     newer = combine(newer, partial) if high > back else partial
-    return _step(
-        memory[0], low, high + 1, left, right, accumulated, back, mask, middle, gathered, newer
-    )
+    return _step(memory[0], cursor, low, high + 1, newer)
 
 
 def evict(memory: Any, cursor: Any) -> Any:
     """A step of the flip."""
-    low, high, left, right, accumulated, back, mask, middle, gathered, newer = cursor
-    return _step(
-        memory[0], low + 1, high, left, right, accumulated, back, mask, middle, gathered, newer
-    )
+    low, high, _, _, _, _, _, _, _, newer = cursor
+    return _step(memory[0], cursor, low + 1, high, newer)
 
 
 def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:
@@ -56,20 +52,10 @@ def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:
     return combine(older, newer) if high > back else older
 
 
-def _step(
-    ring: Any,
-    low: int,
-    high: int,
-    left: int,
-    right: int,
-    accumulated: int,
-    back: int,
-    mask: int,
-    middle: Any,
-    gathered: Any,
-    newer: Any,
-) -> Any:
-    """Two places of the ring brought to the aggregate that they will have when they are oldest."""
+def _step(ring: Any, cursor: Any, low: int, high: int, newer: Any) -> Any:
+    """Brings two places of the ring to the aggregate that they have when they are oldest; `low`,
+    `high` and `newer` are the new ones."""
+    _, _, left, right, accumulated, back, mask, middle, gathered, _ = cursor
     if left == back:
         # The back becomes the part [right, accumulated) of a new front.
         left = low

@@ -1,9 +1,11 @@
 """Data windows in the text and in the picture: shown as what they are."""
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import muntin as mt
 from muntin import explain
+from tests.support.user_aggregates import Tens
 
 
 def plan():
@@ -71,3 +73,11 @@ def test_the_picture_has_a_box_for_each_window():
     # Four windows, and what each of the three trees reads, whichever kind of tree it is.
     assert len(boxes) == 7
     assert len(set(boxes)) == 1
+
+
+def test_the_text_and_the_figures_name_code_of_the_users():
+    (query,) = [query for query in plan().queries if query.name == "short"]
+    own = mt.plan([replace(query, window=mt.custom(Tens))])
+    assert "calls code of yours: Tens" in explain.text(own, 100)
+    assert [tree["engine"] for tree in explain.figures(own)["trees"]] == ["user"]
+    assert "calls code" not in explain.text(plan(), 100)

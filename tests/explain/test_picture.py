@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin import explain
-from muntin.explain import ruler, words
-from muntin.explain.scales import CostScale, TimeScale
+from muntin.explain import tree_band, words
+from muntin.explain.tree_band import CostScale, TimeScale
 from muntin.model.slicing import Edges
 from muntin.model.trees import Node
 from muntin.model.windows.window import Window
@@ -142,8 +142,8 @@ def test_factor_windows_are_dashed():
 def test_edges_are_drawn_to_scale():
     # 0  3 4  6   9 10  12   16   18
     tree = pair().trees[0]
-    assert ruler.stretch_length(tree) % 18_000_000 == 0
-    assert [edge // 1_000_000 for edge in ruler.edges_within(tree.slicing, 18_000_000)] == [
+    assert tree_band.stretch_length(tree) % 18_000_000 == 0
+    assert [edge // 1_000_000 for edge in tree_band.edges_within(tree.slicing, 18_000_000)] == [
         *(0, 3, 4, 6, 9, 10, 12, 16)
     ]
 
@@ -170,8 +170,8 @@ def test_any_slicing_can_be_drawn(asked):
     ]
     plan = plan_of(tree_of(*nodes, edges=tuple(sorted(edges))))
     tree = plan.trees[0]
-    found = ruler.edges_within(tree.slicing, ruler.stretch_length(tree))
-    assert len(found) <= ruler.MOST_EDGES + len(edges)
+    found = tree_band.edges_within(tree.slicing, tree_band.stretch_length(tree))
+    assert len(found) <= tree_band.MOST_EDGES + len(edges)
     ElementTree.fromstring(explain.svg(plan))
     assert explain.text(plan)
 

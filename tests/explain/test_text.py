@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+import muntin as mt
 from muntin import explain
 from muntin.aggregates.aggregate import max_
+from muntin.errors import ModelError
 from muntin.explain import words
 from muntin.model.engine import Engine
 from muntin.model.passes import Pass
@@ -255,3 +257,14 @@ def test_frequency_takes_the_unit_that_reads_well():
 
 def test_slices_of_unequal_width():
     assert "added to slices of unequal length, 0.56 a second" in explain.text(pair(), 100)
+
+
+def test_one_statement_of_what_sql_cannot_combine_is_refused():
+    query = mt.Query(
+        name="users",
+        window=mt.tumbling("1 minute"),
+        aggregates={"users": mt.percentile("load", 0.5)},
+        time="ts",
+    )
+    with pytest.raises(ModelError, match="no query of the plan is answered from slices"):
+        mt.plan([query]).to_sql(together=True)

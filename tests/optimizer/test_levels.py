@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 import muntin as mt
 from benchmarks.harness.sets import SETS
 from muntin.model.time import HOUR, MINUTE
-from muntin.optimizer.levels import levels_for
-from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.optimizer.slicing.edges import slicing
+from muntin.optimizer.edges import slicing
+from muntin.optimizer.plan_for_stream import levels_for, plan_for_stream
 from tests.support.examples import examples
 from tests.support.window_sets import windows as any_windows
 

@@ -11,10 +11,10 @@ from muntin.model.prices import Prices
 from muntin.model.time import MINUTE, SECOND
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
+from muntin.optimizer import edges
 from muntin.optimizer.exact import cheapest_partition
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.optimizer.slicing import edges
 from muntin.optimizer.triweave import triweave, triweave_cost, triweave_groups
 from muntin.optimizer.weave_share.groups import group_of, same_edges
 from tests.support import window_sets as my

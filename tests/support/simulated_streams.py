@@ -11,16 +11,14 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from muntin.aggregates.representations import INTEGER
-from muntin.model.options import PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.trees import PeriodicTree
-from muntin.model.workload import workload
-from muntin.optimizer import levels
-from muntin.optimizer.evolve.move_queries import moving, staying
-from muntin.optimizer.evolve.replan import Replanned, Replanner
+from muntin.model.workload import PlanOptions, workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
+from muntin.optimizer.replan import PlanChange, Replanner
+from muntin.optimizer.transitions import move_queries, pin_queries
 from muntin.runtime.state import level_store
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.figures import count_late
@@ -34,7 +32,7 @@ from muntin.runtime.stream_plan.stream_plan import StreamPlan
 def many_levels(monkeypatch) -> None:
     """Plan a level wherever one can be, however short the windows are, and merge segments soon."""
     for name, value in {"_MANY": 2, "_FAN": 2, "_SHARE": 2.0, "_FEW": 0}.items():
-        monkeypatch.setattr(levels, name, value)
+        monkeypatch.setattr(f"muntin.optimizer.plan_for_stream.{name}", value)
     monkeypatch.setattr(level_store, "FAN", 2)
     monkeypatch.setattr(level_store, "PARTS", 3)
 
@@ -116,13 +114,13 @@ class Engine:
         }
         planned = self._replanner.plan(work)
         if strategy is not None:
-            planned = Replanned(plan=plan_for_stream(optimize(work, strategy)), moves=True)
+            planned = PlanChange(plan=plan_for_stream(optimize(work, strategy)), moves=True)
             self._replanner = Replanner(planned.plan)
         if planned.moves:
             mark = f"leaving {self.running.generation}"
-            found = moving(planned.plan, self.running.plan, leaving, mark=mark)
+            found = move_queries(planned.plan, self.running.plan, leaving, mark=mark)
         else:
-            found = staying(planned.plan, self.running.plan, leaving)
+            found = pin_queries(planned.plan, self.running.plan, leaving)
         self.running = change_plan(
             self.running,
             found.plan,

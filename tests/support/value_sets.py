@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.runtime.columns.value_codes import encode
-from muntin.runtime.value_sets.set_column import SetColumn, offsets_of
+from muntin.runtime.columns.value_sets import SetColumn, offsets_of
 
 
 def set_column(rows, kind=None) -> SetColumn:

@@ -9,7 +9,7 @@ from muntin.aggregates import monoids as mo
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
-from muntin.optimizer.costs.operations import operations_per_slice
+from muntin.optimizer.costs import operations_per_slice
 from muntin.techniques.table import TECHNIQUES
 from tests.support.counted_operations import operations_of_fold, operations_of_slides
 from tests.support.examples import examples

@@ -14,8 +14,14 @@ from muntin.model.query import Query
 from muntin.model.trees import PeriodicTree
 from muntin.model.workload import Workload
 from muntin.optimizer.trees import nodes_of, plan_of, tree_of
-from muntin.optimizer.weave_share.cost_lookup import Lookup, free_share, progressions_of
-from muntin.optimizer.weave_share.groups import Group, GroupCost, same_edges
+from muntin.optimizer.weave_share.groups import (
+    Group,
+    GroupCost,
+    Lookup,
+    free_share,
+    progressions_of,
+    same_edges,
+)
 
 # Up to this many groups, every entry of the lookup is counted exactly.
 MOST_EXACT = 40

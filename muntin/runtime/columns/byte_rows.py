@@ -1,30 +1,32 @@
-"""Arrow columns of bytes as arrays for compiled code."""
+"""Arrow columns of bytes as arrays for compiled code, and back."""
 
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from muntin.runtime.columns.partials import Int64s
+from muntin.techniques.compiled.compile import inlined
 
 Bytes = NDArray[np.uint8]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ByteRows:
-    """Rows of bytes: row i is `data[starts[i] : ends[i]]`."""
+class ByteRows(NamedTuple):
+    """Rows of bytes, which kernels take as one argument: row i is `data[starts[i] : ends[i]]`."""
 
     starts: Int64s
     ends: Int64s
     data: Bytes
 
-    def __len__(self) -> int:
-        return len(self.starts)
 
-
-def rows_of(column: pa.Array) -> ByteRows:
-    """Returns the bytes of an Arrow column of large binaries; a null is empty."""
+def rows_of(column: pa.Array | None) -> ByteRows:
+    """Returns the bytes of a column of strings or binaries; a null is empty, None has no rows."""
+    if column is None:
+        nothing = np.empty(0, np.int64)
+        return ByteRows(nothing, nothing, np.empty(0, np.uint8))
+    column = column.cast(pa.large_binary())
     _, offsets, data = column.buffers()
     places = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
     # Writable copies: read-only memory is another type to a kernel.
@@ -33,10 +35,46 @@ def rows_of(column: pa.Array) -> ByteRows:
         ends = np.where(column.is_valid().to_numpy(zero_copy_only=False), ends, starts)
     # A column of nothing may have no buffer.
     raw = np.frombuffer(data, np.uint8).copy() if data is not None else np.empty(0, np.uint8)
-    return ByteRows(starts=starts, ends=ends, data=raw)
+    return ByteRows(starts, ends, raw)
 
 
-def arrow_of(offsets: Int64s, data: Bytes) -> pa.Array:
-    """Returns rows that follow each other as an Arrow column."""
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+def arrow_of(offsets: Int64s, data: NDArray[Any]) -> pa.Array:
+    """Returns rows that follow each other as an Arrow column; offsets are in bytes."""
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data))]
     return pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
+
+
+def fixed_rows(values: NDArray[Any]) -> pa.Array:
+    """Returns the bytes of each element, or of each row of a matrix, as an Arrow column."""
+    size = values.nbytes // max(len(values), 1)
+    return arrow_of(np.arange(len(values) + 1) * size, values)
+
+
+def trimmed_rows(values: NDArray[Any], lengths: Int64s) -> pa.Array:
+    """Returns the first bytes of each element or row of a matrix, `lengths[i]` of row i."""
+    size = values.nbytes // max(len(values), 1)
+    matrix = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), size)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    return arrow_of(offsets, matrix[np.arange(size) < lengths[:, None]])
+
+
+def join_rows(*columns: pa.Array) -> pa.Array:
+    """Returns the bytes of each row of all columns, one behind the other."""
+    return pc.binary_join_element_wise(*columns, pa.scalar(b"", pa.large_binary()))
+
+
+def _number_at(data: Any, start: Any, size: Any) -> Any:
+    """Returns an integer of some bytes, the lowest first."""
+    word = np.int64(0)
+    for byte in range(size):
+        word |= np.int64(data[start + byte]) << np.int64(8 * byte)
+    return word
+
+
+def _put_number(data: Any, start: Any, size: Any, word: Any) -> None:
+    """Writes an integer as some bytes, the lowest first."""
+    for byte in range(size):
+        data[start + byte] = np.uint8((np.int64(word) >> np.int64(8 * byte)) & 255)
+
+
+number_at, put_number = inlined(_number_at), inlined(_put_number)

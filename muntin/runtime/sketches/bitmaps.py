@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.runtime.columns.byte_rows import Bytes, arrow_of, rows_of
-from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.value_sets.set_column import SetColumn
+from muntin.runtime.columns.byte_rows import fixed_rows, rows_of
+from muntin.runtime.columns.value_sets import SetColumn
 from muntin.techniques.compiled.compile import compiled
 
 # The bytes of a bitmap of Spark's.
@@ -21,7 +20,7 @@ def bitmaps_of_positions(column: SetColumn) -> pa.Array:
     wrong = np.full(len(column), -1, np.int64)
     _set(column.codes, column.offsets, bitmaps, wrong)
     if (wrong < 0).all():
-        return _written(bitmaps)
+        return fixed_rows(bitmaps)
     return pa.array(
         [
             bitmap.tobytes() if entry < 0 else str(column.codes[entry]).encode()
@@ -35,16 +34,8 @@ def combined_bitmaps(column: SetColumn, *, is_union: bool) -> pa.Array:
     """Returns the bits that some of each row's bitmaps have, or that all of them have."""
     bitmaps = np.full((len(column), _SIZE), 0 if is_union else 255, np.uint8)
     if len(column.codes):
-        values = rows_of(column.coding.values.cast(pa.large_binary()))  # type: ignore[union-attr]
-        _combine(
-            column.codes, column.offsets, values.starts, values.ends, values.data, bitmaps, is_union
-        )
-    return _written(bitmaps)
-
-
-def _written(bitmaps: Bytes) -> pa.Array:
-    offsets: Int64s = np.arange(len(bitmaps) + 1) * _SIZE
-    return arrow_of(offsets, bitmaps)
+        _combine(column.codes, column.offsets, rows_of(column.coding.values), bitmaps, is_union)
+    return fixed_rows(bitmaps)
 
 
 def _set_bits(positions: Any, offsets: Any, bitmaps: Any, wrong: Any) -> None:
@@ -58,21 +49,19 @@ def _set_bits(positions: Any, offsets: Any, bitmaps: Any, wrong: Any) -> None:
                 bitmaps[row, position >> 3] |= np.uint8(1 << (position & 7))
 
 
-def _combine_bits(
-    codes: Any, offsets: Any, starts: Any, ends: Any, data: Any, bitmaps: Any, is_union: Any
-) -> None:
+def _combine_bits(codes: Any, offsets: Any, values: Any, bitmaps: Any, is_union: Any) -> None:
     """Combines bitmaps byte by byte; one that is too short has no bits behind its end."""
     size = bitmaps.shape[1]
     for row in range(len(bitmaps)):
         for entry in range(offsets[row], offsets[row + 1]):
-            start, end = starts[codes[entry]], ends[codes[entry]]
+            start, end = values.starts[codes[entry]], values.ends[codes[entry]]
             length = min(end - start, size)
             if is_union:
                 for place in range(length):
-                    bitmaps[row, place] |= data[start + place]
+                    bitmaps[row, place] |= values.data[start + place]
             else:
                 for place in range(length):
-                    bitmaps[row, place] &= data[start + place]
+                    bitmaps[row, place] &= values.data[start + place]
                 for place in range(length, size):
                     bitmaps[row, place] = 0
 

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates.sketch_parameters import CountMin
-from muntin.runtime.columns.byte_rows import arrow_of, rows_of
+from muntin.runtime.columns.byte_rows import fixed_rows, rows_of
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.value_sets.set_column import SetColumn
+from muntin.runtime.columns.value_sets import SetColumn
 from muntin.techniques.compiled.compile import compiled, inlined
 
 _VERSION = 1
@@ -34,14 +34,13 @@ def sketches(column: SetColumn, shape: CountMin) -> pa.Array:
     if values is None:
         places = _places_of_integers(column.codes, factors, shape.width)
     else:
-        runs = rows_of(values.cast(pa.large_binary()))
-        of_values = np.empty((len(runs), shape.depth), np.int64)
-        _hash(runs.starts, runs.ends, runs.data, shape.width, of_values)
+        of_values = np.empty((len(values), shape.depth), np.int64)
+        _hash(rows_of(values), shape.width, of_values)
         places = of_values[column.codes]
     tables = np.zeros((len(column), shape.depth * shape.width), np.int64)
     totals = np.zeros(len(column), np.int64)
     _count(column.offsets, places, column.counts, shape.width, tables, totals)
-    return _written(tables, totals, factors, shape)
+    return _write(tables, totals, factors, shape)
 
 
 def _places_of_integers(values: Int64s, factors: Int64s, width: int) -> Int64s:
@@ -62,8 +61,7 @@ def _factors(seed: int, depth: int) -> Int64s:
     return np.array(factors, np.int64)
 
 
-def _written(tables: Int64s, totals: Int64s, factors: Int64s, shape: CountMin) -> pa.Array:
-    rows = len(totals)
+def _write(tables: Int64s, totals: Int64s, factors: Int64s, shape: CountMin) -> pa.Array:
     fields = np.dtype(
         [
             *(("version", ">i4"), ("total", ">i8"), ("depth", ">i4"), ("width", ">i4")),
@@ -71,11 +69,10 @@ def _written(tables: Int64s, totals: Int64s, factors: Int64s, shape: CountMin) -
             ("table", ">i8", (shape.depth * shape.width,)),
         ]
     )
-    written = np.empty(rows, fields)
-    written["version"], written["depth"], written["width"] = _VERSION, shape.depth, shape.width
-    written["total"], written["factors"], written["table"] = totals, factors, tables
-    offsets: Int64s = np.arange(rows + 1) * fields.itemsize
-    return arrow_of(offsets, written.view(np.uint8))
+    sketches = np.empty(len(totals), fields)
+    sketches["version"], sketches["depth"], sketches["width"] = _VERSION, shape.depth, shape.width
+    sketches["total"], sketches["factors"], sketches["table"] = totals, factors, tables
+    return fixed_rows(sketches)
 
 
 def _count_values(
@@ -89,11 +86,11 @@ def _count_values(
 
 
 # Compiled code multiplies and shifts words as 64 bits, so each result is cut to 32.
-def _turned(word: Any, bits: Any) -> Any:
+def _rotate(word: Any, bits: Any) -> Any:
     return np.uint32((word << np.uint32(bits)) | (word >> np.uint32(32 - bits)))
 
 
-_turn = inlined(_turned)
+_turn = inlined(_rotate)
 
 
 def _mixed(state: Any, word: Any) -> Any:
@@ -126,14 +123,15 @@ def _murmur(data: Any, start: Any, end: Any, seed: Any) -> Any:
 _hash_run = inlined(_murmur)
 
 
-def _hash_runs(starts: Any, ends: Any, data: Any, width: Any, places: Any) -> None:
-    for row in range(len(starts)):
-        first = _hash_run(data, starts[row], ends[row], np.uint32(0))
-        second = _hash_run(data, starts[row], ends[row], first)
+def _hash_values(values: Any, width: Any, places: Any) -> None:
+    for row in range(len(values.starts)):
+        start, end = values.starts[row], values.ends[row]
+        first = _hash_run(values.data, start, end, np.uint32(0))
+        second = _hash_run(values.data, start, end, first)
         for index in range(places.shape[1]):
             word = np.int64(np.int32(np.uint32(first + np.uint32(index) * second)))
             places[row, index] = abs(word) % width
 
 
 _count: Any = compiled(_count_values)
-_hash: Any = compiled(_hash_runs)
+_hash: Any = compiled(_hash_values)

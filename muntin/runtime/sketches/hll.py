@@ -5,18 +5,16 @@ up to seven coupons, then a table of them, and at last registers that keep the h
 one it is, and all that it estimates, follows from the set of coupons, in whatever order they came.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.runtime.columns.byte_rows import Bytes, arrow_of, rows_of
+from muntin.runtime.columns.byte_rows import Bytes, arrow_of, number_at, put_number, rows_of
 from muntin.runtime.columns.partials import Bools, Int64s
-from muntin.runtime.sketches.images import images_of, number_at
-from muntin.runtime.sketches.murmur import hashed
-from muntin.runtime.value_sets.set_column import SetColumn, offsets_of
+from muntin.runtime.columns.value_sets import SetColumn, offsets_of, sums_of
+from muntin.runtime.sketches.murmur import hash_entries
 from muntin.techniques.compiled.compile import compiled, inlined
 
 Coupons = NDArray[np.uint32]
@@ -45,8 +43,7 @@ _NO_SKETCH, _DIFFERENT = -1, -2
 _SUMS, _DATA = 16, 40
 
 
-@dataclass(frozen=True, kw_only=True)
-class _CouponRuns:
+class _CouponRuns(NamedTuple):
     """Runs of coupons: run i is `coupons[offsets[i] : offsets[i + 1]]`, of a sketch with so many
     bits of address, -1 if it is none."""
 
@@ -56,9 +53,19 @@ class _CouponRuns:
     has_registers: Bools
 
 
+class _RowCoupons(NamedTuple):
+    """The coupons of rows that have no registers: `counts[i]` from `starts[i]` on, in order; rows
+    with registers have a count of -1. Each row has so many bits of address."""
+
+    coupons: Coupons
+    starts: Int64s
+    counts: Int64s
+    bits: Int64s
+
+
 def sketches_of_values(column: SetColumn, bits: int) -> pa.Array:
     """Returns the sketch of each row's values, with `2 ** bits` registers."""
-    numbers, words = hashed(column)
+    numbers, words = hash_entries(column)
     coupons = np.empty(len(words), np.uint32)
     _coupons(words, coupons)
     # Coupons of nothing are runs without coupons.
@@ -69,32 +76,27 @@ def sketches_of_values(column: SetColumn, bits: int) -> pa.Array:
         bits=np.full(len(words), bits),
         has_registers=np.zeros(len(words), np.bool_),
     )
-    return _united(column.offsets, numbers, runs, bits, may_differ=False)
+    return _unite(column.offsets, numbers, runs, bits, may_differ=False)
 
 
 def united_sketches(column: SetColumn, *, may_differ: bool) -> pa.Array:
     """Returns the union of each row's sketches. Where one of them is no sketch, or they have
     different numbers of registers and must not, it is short, and Spark makes its error of it."""
-    runs = _read(images_of(column))
-    return _united(column.offsets, column.codes, runs, _DEFAULT_BITS, may_differ=may_differ)
+    runs = _read(column.coding.values)
+    return _unite(column.offsets, column.codes, runs, _DEFAULT_BITS, may_differ=may_differ)
 
 
-def _united(
+def _unite(
     offsets: Int64s, numbers: Int64s, runs: _CouponRuns, default: int, *, may_differ: bool
 ) -> pa.Array:
     rows = len(offsets) - 1
     bits = np.full(rows, default)
-    counts = np.zeros(rows, np.int64)
-    _plan(numbers, offsets, runs.offsets, runs.bits, runs.has_registers, may_differ, bits)
+    _plan(offsets, numbers, runs, may_differ, bits)
     limits = _most_coupons(bits)
-    lengths = offsets_of(np.diff(runs.offsets)[numbers])
-    totals = lengths[offsets[1:]] - lengths[offsets[:-1]]
-    starts = offsets_of(np.minimum(totals, limits))
-    kept = np.empty(starts[-1], np.uint32)
-    _choose(
-        *(numbers, offsets, runs.coupons, runs.offsets, runs.has_registers),
-        *(bits, limits, starts, kept, counts),
-    )
+    starts = offsets_of(np.minimum(sums_of(np.diff(runs.offsets)[numbers], offsets), limits))
+    few = _RowCoupons(np.empty(starts[-1], np.uint32), starts, np.zeros(rows, np.int64), bits)
+    _choose(offsets, numbers, runs, limits, few)
+    counts = few.counts
     tables = np.full(rows, _TABLE_BITS)
     while (is_full := 4 * counts > 3 << tables).any():
         tables[is_full] += 1
@@ -104,13 +106,11 @@ def _united(
     sizes = np.where(bits < 0, np.where(bits == _NO_SKETCH, 1, 0), sizes)
     places = offsets_of(sizes)
     data = np.zeros(places[-1], np.uint8)
-    ranks = np.zeros((rows, _MOST_RANK + 1))
-    _write(
-        *(numbers, offsets, runs.coupons, runs.offsets, bits, tables, starts, kept, counts),
-        *(places, data, ranks),
-    )
-    is_dense = counts < 0
-    _write_sums(data, places[:-1][is_dense], ranks[is_dense])
+    _write(few, tables, places, data)
+    is_dense = np.flatnonzero(counts < 0)
+    ranks = np.zeros((len(is_dense), _MOST_RANK + 1))
+    _raise(is_dense, offsets, numbers, runs, bits, places + _DATA, data, ranks)
+    _write_sums(data, places[is_dense], ranks)
     return arrow_of(places, data)
 
 
@@ -145,15 +145,7 @@ def _make_coupons(words: Any, coupons: Any) -> None:
         coupons[row] = (rank << _ADDRESS_BITS) | (np.int64(words[row, 0] & np.uint64(_ADDRESS)))
 
 
-def _plan_rows(
-    numbers: Any,
-    offsets: Any,
-    places: Any,
-    run_bits: Any,
-    has_registers: Any,
-    may_differ: Any,
-    bits: Any,
-) -> None:
+def _plan_rows(offsets: Any, numbers: Any, runs: Any, may_differ: Any, bits: Any) -> None:
     """Finds the bits of address of each row: those of the smallest registers that must be united,
     else of the largest sketch. Empty sketches only count if there is no other."""
     for row in range(len(bits)):
@@ -161,16 +153,16 @@ def _plan_rows(
         differs = is_wrong = False
         for entry in range(offsets[row], offsets[row + 1]):
             number = numbers[entry]
-            own = run_bits[number]
+            own = runs.bits[number]
             if own < 0:
                 is_wrong = True
                 continue
-            if places[number] == places[number + 1]:
+            if runs.offsets[number] == runs.offsets[number + 1]:
                 empty = max(empty, own)
                 continue
             differs |= chosen >= 0 and chosen != own
             chosen = max(chosen, own)
-            if has_registers[number] and (fewest < 0 or own < fewest):
+            if runs.has_registers[number] and (fewest < 0 or own < fewest):
                 fewest = own
         if is_wrong:
             bits[row] = _NO_SKETCH
@@ -198,115 +190,104 @@ def _insert_coupon(table: Any, bits: Any, coupon: Any) -> Any:
 _insert = inlined(_insert_coupon)
 
 
-def _choose_coupons(
-    numbers: Any,
-    offsets: Any,
-    coupons: Any,
-    places: Any,
-    has_registers: Any,
-    bits: Any,
-    limits: Any,
-    starts: Any,
-    kept: Any,
-    counts: Any,
-) -> None:
+def _gather_coupons(numbers: Any, runs: Any, limit: Any, table: Any, kept: Any) -> Any:
+    """Keeps the different coupons of some runs; returns how many there are, or more than `limit` if
+    they need registers."""
+    bits = np.int64(_LIST_BITS)
+    while 1 << bits < len(table):
+        bits += 1
+    count = 0
+    for number in numbers:
+        if runs.has_registers[number]:
+            return limit + 1
+        for place in range(runs.offsets[number], runs.offsets[number + 1]):
+            if _insert(table, bits, runs.coupons[place]):
+                if count == limit:
+                    return limit + 1
+                kept[count] = runs.coupons[place]
+                count += 1
+    return count
+
+
+_gather = inlined(_gather_coupons)
+
+
+def _choose_coupons(offsets: Any, numbers: Any, runs: Any, limits: Any, few: Any) -> None:
     """Keeps the coupons of rows that have few, in order; others have a count of -1."""
-    for row in range(len(bits)):
-        if bits[row] < 0:
+    for row in range(len(few.bits)):
+        if few.bits[row] < 0:
             continue
-        room = np.int64(_LIST_BITS)
-        while (1 << room) < 2 * (starts[row + 1] - starts[row] + 1):
-            room += 1
-        table = np.zeros(1 << room, np.uint32)
-        count = 0
-        for entry in range(offsets[row], offsets[row + 1]):
-            number = numbers[entry]
-            if has_registers[number]:
-                count = limits[row] + 1
-            for place in range(places[number], places[number + 1]):
-                if count > limits[row]:
-                    break
-                if _insert(table, room, coupons[place]):
-                    if count < limits[row]:
-                        kept[starts[row] + count] = coupons[place]
-                    count += 1
-            if count > limits[row]:
-                break
-        if count > limits[row]:
-            counts[row] = -1
+        own = numbers[offsets[row] : offsets[row + 1]]
+        kept = few.coupons[few.starts[row] : few.starts[row + 1]]
+        size = 1 << _LIST_BITS
+        while size < 2 * (len(kept) + 1):
+            size *= 2
+        count = _gather(own, runs, limits[row], np.zeros(size, np.uint32), kept)
+        if count <= limits[row]:
+            few.counts[row] = count
+            kept[:count] = np.sort(kept[:count])
         else:
-            counts[row] = count
-            few = np.sort(kept[starts[row] : starts[row] + count])
-            for place in range(count):
-                kept[starts[row] + place] = few[place]
+            few.counts[row] = -1
 
 
-def _write_sketches(
-    numbers: Any,
+def _raise_registers(
+    rows: Any,
     offsets: Any,
-    coupons: Any,
-    places: Any,
+    numbers: Any,
+    runs: Any,
     bits: Any,
-    tables: Any,
-    starts: Any,
-    kept: Any,
-    counts: Any,
-    images: Any,
+    places: Any,
     data: Any,
     ranks: Any,
 ) -> None:
-    for row in range(len(bits)):
-        at, count = images[row], counts[row]
-        if bits[row] < 0:
+    """Writes the registers of some rows, and how many of them have each rank."""
+    for index, row in enumerate(rows):
+        mask = (np.int64(1) << bits[row]) - 1
+        registers = data[places[row] : places[row] + mask + 1]
+        for number in numbers[offsets[row] : offsets[row + 1]]:
+            for place in range(runs.offsets[number], runs.offsets[number + 1]):
+                register = np.int64(runs.coupons[place]) & mask
+                rank = np.uint8(np.int64(runs.coupons[place]) >> _ADDRESS_BITS)
+                registers[register] = max(registers[register], rank)
+        for rank in registers:
+            ranks[index, rank] += 1
+
+
+def _write_sketches(few: Any, tables: Any, images: Any, data: Any) -> None:
+    """Writes the heads of sketches, and the lists and tables of those without registers."""
+    for row in range(len(few.bits)):
+        at, count = images[row], few.counts[row]
+        if few.bits[row] < 0:
             continue
-        data[at + 1], data[at + 2], data[at + 3] = _VERSION, _FAMILY, bits[row]
+        data[at + 1], data[at + 2], data[at + 3] = _VERSION, _FAMILY, few.bits[row]
+        own = few.coupons[few.starts[row] : few.starts[row] + max(count, 0)]
         if count < 0:
             data[at], data[at + 5], data[at + 7] = 10, _OUT_OF_ORDER, _BYTES | _REGISTERS
-            mask = (np.int64(1) << bits[row]) - 1
-            first = at + _DATA
-            for entry in range(offsets[row], offsets[row + 1]):
-                number = numbers[entry]
-                for place in range(places[number], places[number + 1]):
-                    register = first + (np.int64(coupons[place]) & mask)
-                    rank = np.uint8(np.int64(coupons[place]) >> _ADDRESS_BITS)
-                    data[register] = max(data[register], rank)
-            for register in range(first, first + mask + 1):
-                ranks[row, data[register]] += 1
-            continue
-        is_list = count < 1 << _LIST_BITS
-        data[at] = 2 if is_list else 3
-        data[at + 4] = _LIST_BITS if is_list else tables[row]
-        data[at + 7] = _BYTES | (_LIST if is_list else _TABLE)
-        if is_list:
-            data[at + 5] = _EMPTY if count == 0 else 0
-            data[at + 6] = count
+        elif count < 1 << _LIST_BITS:
+            data[at], data[at + 4], data[at + 7] = 2, _LIST_BITS, _BYTES | _LIST
+            data[at + 5], data[at + 6] = _EMPTY if count == 0 else 0, count
+            for place in range(count):
+                put_number(data, at + 8 + 4 * place, 4, own[place])
         else:
-            for byte in range(4):
-                data[at + 8 + byte] = np.uint8((count >> np.int64(8 * byte)) & 255)
-        table = np.zeros(1 << tables[row], np.uint32)
-        for place in range(count):
-            if is_list:
-                table[place] = kept[starts[row] + place]
-            else:
-                _insert(table, tables[row], kept[starts[row] + place])
-        first = at + (8 if is_list else 12)
-        for place in range(1 << (_LIST_BITS if is_list else tables[row])):
-            for byte in range(4):
-                word = np.int64(table[place]) >> np.int64(8 * byte)
-                data[first + 4 * place + byte] = np.uint8(word & 255)
+            data[at], data[at + 4], data[at + 7] = 3, tables[row], _BYTES | _TABLE
+            put_number(data, at + 8, 4, count)
+            table = np.zeros(1 << tables[row], np.uint32)
+            for coupon in own:
+                _insert(table, tables[row], coupon)
+            for place in range(len(table)):
+                put_number(data, at + 12 + 4 * place, 4, table[place])
 
 
-def _read(images: pa.Array) -> _CouponRuns:
+def _read(images: pa.Array | None) -> _CouponRuns:
     """Returns the coupons of sketches; a register is one, too."""
     rows = rows_of(images)
-    most = np.zeros(len(rows), np.int64)
-    bits = np.full(len(rows), -1)
-    has_registers = np.zeros(len(rows), np.bool_)
-    _measure(rows.starts, rows.ends, rows.data, most, bits, has_registers)
+    most, counts = np.zeros((2, len(rows.starts)), np.int64)
+    bits = np.full(len(rows.starts), -1)
+    has_registers = np.zeros(len(rows.starts), np.bool_)
+    _measure(rows, most, bits, has_registers)
     room = offsets_of(most)
     coupons = np.empty(room[-1], np.uint32)
-    counts = np.zeros(len(rows), np.int64)
-    _unpack(rows.starts, rows.data, room, bits, coupons, counts)
+    _unpack(rows, room, bits, coupons, counts)
     chosen = np.repeat(room[:-1] - offsets_of(counts)[:-1], counts) + np.arange(counts.sum())
     return _CouponRuns(
         coupons=coupons[chosen],
@@ -316,12 +297,11 @@ def _read(images: pa.Array) -> _CouponRuns:
     )
 
 
-def _measure_images(
-    starts: Any, ends: Any, data: Any, most: Any, bits: Any, has_registers: Any
-) -> None:
+def _measure_images(rows: Any, most: Any, bits: Any, has_registers: Any) -> None:
     """Finds how many coupons images have at most, and their bits of address, -1 if one is none."""
-    for row in range(len(starts)):
-        at, size = starts[row], ends[row] - starts[row]
+    data = rows.data
+    for row in range(len(rows.starts)):
+        at, size = rows.starts[row], rows.ends[row] - rows.starts[row]
         if size < 8 or data[at + 1] != _VERSION or data[at + 2] != _FAMILY:
             continue
         mode, kind, own = data[at + 7] & 3, (data[at + 7] >> 2) & 3, np.int64(data[at + 3])
@@ -353,13 +333,12 @@ def _measure_images(
             most[row], bits[row], has_registers[row] = count, own, mode == _REGISTERS
 
 
-def _unpack_coupons(
-    starts: Any, data: Any, room: Any, bits: Any, coupons: Any, counts: Any
-) -> None:
-    for row in range(len(starts)):
+def _unpack_coupons(rows: Any, room: Any, bits: Any, coupons: Any, counts: Any) -> None:
+    data = rows.data
+    for row in range(len(rows.starts)):
         if bits[row] < 0:
             continue
-        at, first = starts[row], room[row]
+        at, first = rows.starts[row], room[row]
         mode, kind = data[at + 7] & 3, (data[at + 7] >> 2) & 3
         count = np.int64(0)
         registers = np.int64(0)
@@ -393,5 +372,6 @@ _coupons: Any = compiled(_make_coupons)
 _plan: Any = compiled(_plan_rows)
 _choose: Any = compiled(_choose_coupons)
 _write: Any = compiled(_write_sketches)
+_raise: Any = compiled(_raise_registers)
 _measure: Any = compiled(_measure_images)
 _unpack: Any = compiled(_unpack_coupons)

@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from numpy.typing import DTypeLike
 
 from muntin.aggregates.sketch_parameters import KLL_ACCURACY
-from muntin.runtime.columns.byte_rows import Bytes, arrow_of
+from muntin.runtime.columns.byte_rows import arrow_of, join_rows, trimmed_rows
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.value_codes import floats
-from muntin.runtime.sketches.images import images_of
+from muntin.runtime.columns.value_sets import SetColumn, WindowSets, offsets_of
 from muntin.runtime.sketches.kll_images import (
     FAMILY,
     IS_EMPTY,
@@ -36,8 +36,6 @@ from muntin.runtime.sketches.kll_images import (
     WeightedItems,
     read_images,
 )
-from muntin.runtime.value_sets.set_column import SetColumn, offsets_of
-from muntin.runtime.value_sets.window_sets import WindowSets
 from muntin.techniques.compiled.compile import compiled
 from muntin.techniques.sweeps import ranked_counts
 
@@ -67,14 +65,14 @@ def kll_sketches(sets: WindowSets, k: int, kind: DTypeLike) -> pa.Array:
     ranks = ranked_counts.ranks_at(ranked, sets.lows, sets.highs, starts, positions)
     codes = sets.folding.column.codes[ranked.entries[ranks]]
     items = (codes if np.dtype(kind).kind == "i" else floats(codes)).astype(kind)
-    return _written(totals, shapes, items, k)
+    return _write(totals, shapes, items, k)
 
 
 def united_sketches(column: SetColumn, k: int | None, kind: DTypeLike) -> pa.Array:
     """Returns the union of each row's sketches, with items of a type of numpy; without a `k`, with
     that of the sketches, the least if they differ. Where one of them is no sketch, nothing, from
     which Spark makes its error."""
-    runs = read_images(images_of(column), kind)
+    runs = read_images(column.coding.values, kind)
     rows = np.repeat(np.arange(len(column)), np.diff(column.offsets))
     ks = np.full(len(column), _MANY)
     np.minimum.at(ks, rows, runs.ks[column.codes])
@@ -84,7 +82,7 @@ def united_sketches(column: SetColumn, k: int | None, kind: DTypeLike) -> pa.Arr
         if k is None
         else np.full(len(column), k)
     )
-    merged = _merged(column, runs, rows)
+    merged = _merge(column, runs, rows)
     totals = np.diff(merged.before)
     made, chosen = [], []
     for accuracy in np.unique(ks).tolist():
@@ -99,7 +97,7 @@ def united_sketches(column: SetColumn, k: int | None, kind: DTypeLike) -> pa.Arr
         first = shapes.starts[several]
         items[first] = merged.least[mine[several]]
         items[first + 1] = merged.greatest[mine[several]]
-        made.append(_written(totals[mine], shapes, items, accuracy))
+        made.append(_write(totals[mine], shapes, items, accuracy))
         chosen.append(mine)
     sketches = pa.concat_arrays(made) if made else pa.array([], pa.large_binary())
     order = np.argsort(np.concatenate([*chosen, np.empty(0, np.int64)]))
@@ -107,7 +105,7 @@ def united_sketches(column: SetColumn, k: int | None, kind: DTypeLike) -> pa.Arr
     return pc.if_else(pa.array(is_wrong), nothing, sketches.take(pa.array(order)))
 
 
-class _Merged(NamedTuple):
+class _RowItems(NamedTuple):
     """The items of the sketches of each row, in order. Items up to one stand for so many values, of
     which so many are `before` those of a row."""
 
@@ -119,7 +117,7 @@ class _Merged(NamedTuple):
     greatest: np.ndarray
 
 
-def _merged(column: SetColumn, runs: WeightedItems, rows: Int64s) -> _Merged:
+def _merge(column: SetColumn, runs: WeightedItems, rows: Int64s) -> _RowItems:
     """Returns the items of all sketches of each row; entries are of `rows`."""
     assert column.counts is not None
     lengths = np.diff(runs.offsets)[column.codes]
@@ -137,7 +135,7 @@ def _merged(column: SetColumn, runs: WeightedItems, rows: Int64s) -> _Merged:
         begins = np.flatnonzero(np.diff(rows, prepend=-1))
         least[rows[begins]] = np.minimum.reduceat(runs.least[numbers], begins)
         greatest[rows[begins]] = np.maximum.reduceat(runs.greatest[numbers], begins)
-    return _Merged(
+    return _RowItems(
         items=runs.items[places][order],
         reached=reached,
         before=offsets_of(weights[order])[edges],
@@ -253,7 +251,7 @@ def _place_items(totals: Any, heights: Any, sizes: Any, starts: Any, positions: 
 _place: Any = compiled(_place_items)
 
 
-def _written(totals: Int64s, shapes: _Shapes, items: np.ndarray, k: int) -> pa.Array:
+def _write(totals: Int64s, shapes: _Shapes, items: np.ndarray, k: int) -> pa.Array:
     """Returns sketches: a preamble, where levels begin, then values."""
     heights, sizes, starts = shapes.heights, shapes.sizes, shapes.starts
     is_long = totals > 1
@@ -267,35 +265,8 @@ def _written(totals: Int64s, shapes: _Shapes, items: np.ndarray, k: int) -> pa.A
     # Free places come first, so that the last level ends where the capacity does.
     free = _levels(k).items[heights] - sizes.sum(axis=1)
     before = free[:, None] + np.cumsum(sizes, axis=1) - sizes
-    heads = np.where(is_long, PREAMBLE.itemsize + LEVEL_BYTES * (heights + 1), SHORT_BYTES)
-    offsets = offsets_of(heads + items.itemsize * np.diff(starts))
-    data = np.zeros(offsets[-1], np.uint8)
-    rows = preambles.view(np.uint8).reshape(len(totals), PREAMBLE.itemsize)
-    edges = before.astype("<i4").view(np.uint8).reshape(len(totals), LEVEL_BYTES * sizes.shape[1])
-    _write(rows, edges, heads, items.view(np.uint8), starts * items.itemsize, offsets, data)
-    return arrow_of(offsets, data)
-
-
-def _write_rows(
-    preambles: Bytes,
-    edges: Bytes,
-    heads: Int64s,
-    items: Bytes,
-    starts: Int64s,
-    offsets: Int64s,
-    data: Bytes,
-) -> None:
-    for row in range(len(heads)):
-        place = offsets[row]
-        for byte in range(heads[row]):
-            if byte < preambles.shape[1]:
-                data[place] = preambles[row, byte]
-            else:
-                data[place] = edges[row, byte - preambles.shape[1]]
-            place += 1
-        for byte in range(starts[row], starts[row + 1]):
-            data[place] = items[byte]
-            place += 1
-
-
-_write: Any = compiled(_write_rows)
+    return join_rows(
+        trimmed_rows(preambles, np.where(is_long, PREAMBLE.itemsize, SHORT_BYTES)),
+        trimmed_rows(before.astype("<i4"), np.where(is_long, LEVEL_BYTES * (heights + 1), 0)),
+        arrow_of(starts * items.itemsize, items),
+    )

@@ -6,11 +6,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike
 
-from muntin.runtime.columns.byte_rows import rows_of
+from muntin.runtime.columns.byte_rows import number_at, rows_of
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.sketches.images import number_at
-from muntin.runtime.value_sets.set_column import offsets_of
-from muntin.techniques.compiled.compile import compiled
+from muntin.runtime.columns.value_sets import offsets_of
+from muntin.techniques.compiled.compile import compiled, inlined
 
 FAMILY = 15
 # The least capacity of a level.
@@ -45,16 +44,16 @@ class WeightedItems(NamedTuple):
     greatest: np.ndarray
 
 
-def read_images(images: pa.Array, kind: DTypeLike) -> WeightedItems:
+def read_images(images: pa.Array | None, kind: DTypeLike) -> WeightedItems:
     """Returns the items of sketches of a type of numpy; what is no sketch has none."""
     rows = rows_of(images)
     size = np.dtype(kind).itemsize
-    ks, counts = np.zeros((2, len(rows)), np.int64)
-    _measure(rows.starts, rows.ends, rows.data, size, ks, counts)
+    ks, counts = np.zeros((2, len(rows.starts)), np.int64)
+    _measure(rows, size, ks, counts)
     offsets = offsets_of(counts)
     places, weights = np.empty((2, offsets[-1]), np.int64)
-    bounds = np.zeros((2, len(rows)), np.int64)
-    _read(rows.starts, rows.data, size, offsets, places, weights, bounds)
+    bounds = np.zeros((2, len(rows.starts)), np.int64)
+    _read(rows, size, offsets, places, weights, bounds)
     return WeightedItems(
         items=_values(rows.data, places, kind),
         weights=weights,
@@ -74,10 +73,29 @@ def _values(data: np.ndarray, places: Int64s, kind: DTypeLike) -> np.ndarray:
     return np.ascontiguousarray(chosen).view(kind).reshape(len(places))
 
 
-def _measure_images(starts: Any, stops: Any, data: Any, size: Any, ks: Any, counts: Any) -> None:
+def _total_weight(data: Any, edges: Any, levels: Any, items: Any) -> Any:
+    """Returns how many values the items of all levels stand for; -1 if levels overlap."""
+    total = before = np.int64(0)
+    first = number_at(data, edges, LEVEL_BYTES)
+    for level in range(levels):
+        end = items
+        if level + 1 < levels:
+            end = number_at(data, edges + LEVEL_BYTES * (level + 1), LEVEL_BYTES) - first
+        if not before <= end <= items:
+            return np.int64(-1)
+        total += (end - before) << level
+        before = end
+    return total
+
+
+_total = inlined(_total_weight)
+
+
+def _measure_images(rows: Any, size: Any, ks: Any, counts: Any) -> None:
     """Finds the accuracy and the number of items of each sketch; both are zero if it is none."""
-    for row in range(len(starts)):
-        start, length = starts[row], stops[row] - starts[row]
+    data = rows.data
+    for row in range(len(rows.starts)):
+        start, length = rows.starts[row], rows.ends[row] - rows.starts[row]
         if length < SHORT_BYTES or data[start + 2] != FAMILY or data[start + 6] != LEAST:
             continue
         words, version, flags = data[start], data[start + 1], data[start + 3]
@@ -92,21 +110,7 @@ def _measure_images(starts: Any, stops: Any, data: Any, size: Any, ks: Any, coun
             items = (length - head) // size - 2
             if not 0 < levels <= _MOST_LEVELS or items < 1 or head + size * (items + 2) != length:
                 continue
-            # Weights add up to the number of values.
-            total = np.int64(0)
-            first = number_at(data, start + _LONG_BYTES, LEVEL_BYTES)
-            before = np.int64(0)
-            for level in range(levels):
-                end = items
-                if level + 1 < levels:
-                    edge = start + _LONG_BYTES + LEVEL_BYTES * (level + 1)
-                    end = number_at(data, edge, LEVEL_BYTES) - first
-                if not before <= end <= items:
-                    total = np.int64(-1)
-                    break
-                total += (end - before) << level
-                before = end
-            if total == number_at(data, start + 8, 8):
+            if _total(data, start + _LONG_BYTES, levels, items) == number_at(data, start + 8, 8):
                 ks[row], counts[row] = k, items
 
 
@@ -114,11 +118,12 @@ _measure: Any = compiled(_measure_images)
 
 
 def _read_images(
-    starts: Any, data: Any, size: Any, offsets: Any, places: Any, weights: Any, bounds: Any
+    rows: Any, size: Any, offsets: Any, places: Any, weights: Any, bounds: Any
 ) -> None:
     """Finds at which bytes items stand, and how many values each stands for."""
-    for row in range(len(starts)):
-        start, place = starts[row], offsets[row]
+    data = rows.data
+    for row in range(len(rows.starts)):
+        start, place = rows.starts[row], offsets[row]
         count = offsets[row + 1] - place
         if count == 0:
             continue

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from muntin.runtime.columns.byte_rows import rows_of
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.value_codes import floats
-from muntin.runtime.value_sets.set_column import SetColumn
+from muntin.runtime.columns.value_sets import SetColumn
 from muntin.techniques.compiled.compile import compiled, inlined
 
 Words = NDArray[np.uint64]
@@ -20,16 +20,15 @@ _C3, _C4 = np.uint64(0x52DCE729), np.uint64(0x38495AB5)
 _F1, _F2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 
 
-def hashed(column: SetColumn) -> tuple[Int64s, Words]:
+def hash_entries(column: SetColumn) -> tuple[Int64s, Words]:
     """Returns a number for each entry, and the hashes of values by these numbers, two words each.
 
     Both words are zero for an empty string, which sketches leave out.
     """
     values = column.coding.values
     if values is not None:
-        runs = rows_of(values.cast(pa.large_binary()))
-        words = np.empty((len(runs), 2), np.uint64)
-        _runs(runs.starts, runs.ends, runs.data, words)
+        words = np.empty((len(values), 2), np.uint64)
+        _runs(rows_of(values), words)
         return column.codes, words
     codes = column.codes
     if pa.types.is_floating(column.coding.kind):
@@ -100,9 +99,10 @@ def _hash_integers(values: Any, words: Any) -> None:
         )
 
 
-def _hash_runs(starts: Any, ends: Any, data: Any, words: Any) -> None:
-    for row in range(len(starts)):
-        start, end = starts[row], ends[row]
+def _hash_runs(values: Any, words: Any) -> None:
+    data = values.data
+    for row in range(len(values.starts)):
+        start, end = values.starts[row], values.ends[row]
         if start == end:
             words[row, 0] = words[row, 1] = 0
             continue

@@ -2,40 +2,59 @@
 
 A sketch keeps the least hashes of a set of values, in order, and theta: every hash of the set below
 theta is kept. So its bytes follow from the set, in whatever order its values came.
+
+An image begins with eight bytes. Behind them stand theta, if it is not the whole range, the number
+of hashes, and the differences of neighbouring hashes, packed bit by bit. No hash and a single one
+have shorter images. Images that are read may also have whole hashes in place of differences.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.sketches.images import images_of
-from muntin.runtime.sketches.murmur import hashed
-from muntin.runtime.sketches.theta_images import WHOLE, HashRuns, read_images, write_images
-from muntin.runtime.value_sets.set_column import SetColumn, offsets_of
-from muntin.techniques.compiled.compile import compiled
+from muntin.runtime.columns.byte_rows import arrow_of, number_at, put_number, rows_of
+from muntin.runtime.columns.partials import Bools, Int64s
+from muntin.runtime.columns.value_sets import SetColumn, offsets_of, sums_of
+from muntin.runtime.sketches.murmur import hash_entries
+from muntin.techniques.compiled.compile import compiled, inlined
 
+# The theta of a sketch that has all hashes.
+WHOLE = np.int64((1 << 63) - 1)
+
+# The first eight bytes: their number, a version, a family, two of packed hashes, flags, and the
+# hash of the seed.
+_PLAIN, _PACKED = 3, 4
+_FAMILY = 3
+_SEED_LOW, _SEED_HIGH = 0xCC, 0x93
+_READ_ONLY, _EMPTY, _COMPACT, _ORDERED, _SINGLE = 2, 4, 8, 16, 32
+_FLAGS = _READ_ONLY | _COMPACT | _ORDERED
+# The float 1.0, a probability that is not used.
+_CERTAIN = np.int64(0x3F800000)
 _NO_LIMIT = np.iinfo(np.int64).max // 2
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Members:
-    """What the sets of windows consist of: entry `e` of a column is the run `numbers[e]`.
+class HashRuns(NamedTuple):
+    """Runs of different hashes below a theta: run i is `hashes[offsets[i] : offsets[i + 1]]`."""
 
-    `repeats` says how often hashes occur in several runs of a row: of so many times the hashes that
-    are kept, enough differ as a rule.
-    """
+    hashes: Int64s
+    offsets: Int64s
+    thetas: Int64s
+    is_sketch: Bools
 
-    numbers: Int64s
-    runs: HashRuns
-    repeats: int
+
+class SketchHashes(NamedTuple):
+    """Sketches: i has `counts[i]` ascending hashes from `starts[i]` on, and a theta."""
+
+    hashes: Int64s
+    starts: Int64s
+    counts: Int64s
+    thetas: Int64s
 
 
 def sketches_of_values(column: SetColumn, bits: int) -> pa.Array:
     """Returns the sketch of each row's values, with up to `2 ** bits` hashes."""
-    numbers, words = hashed(column)
+    numbers, words = hash_entries(column)
     hashes = (words[:, 0] >> np.uint64(1)).astype(np.int64)
     runs = HashRuns(
         hashes=hashes,
@@ -43,125 +62,272 @@ def sketches_of_values(column: SetColumn, bits: int) -> pa.Array:
         thetas=np.full(len(hashes), WHOLE),
         is_sketch=np.ones(len(hashes), np.bool_),
     )
-    members = _Members(numbers=numbers, runs=runs, repeats=1)
-    return _combined(column, members, 1 << bits, is_union=True)
+    # Of so many hashes, enough differ to fill a sketch.
+    return _combine(column.offsets, numbers, runs, 1 << bits, (1 << bits) + 1)
 
 
 def united_sketches(column: SetColumn, bits: int) -> pa.Array:
     """Returns the union of each row's sketches, with up to `2 ** bits` hashes; where one of them is
     no sketch, nothing, from which Spark makes its error."""
-    return _combined(column, _members(column), 1 << bits, is_union=True)
+    runs = read_images(column.coding.values)
+    # Sketches share hashes: of twice as many, enough differ as a rule.
+    return _combine(column.offsets, column.codes, runs, 1 << bits, (2 << bits) + 1)
 
 
 def common_sketches(column: SetColumn) -> pa.Array:
     """Returns the intersection of each row's sketches; where one of them is no sketch, nothing,
     from which Spark makes its error."""
-    return _combined(column, _members(column), _NO_LIMIT, is_union=False)
+    return _combine(column.offsets, column.codes, read_images(column.coding.values), _NO_LIMIT)
 
 
-def _members(column: SetColumn) -> _Members:
-    runs = read_images(images_of(column))
-    return _Members(numbers=column.codes, runs=runs, repeats=2)
+def _combine(
+    offsets: Int64s, numbers: Int64s, runs: HashRuns, most: int, enough: int | None = None
+) -> pa.Array:
+    """Returns sketches of up to `most` hashes; row i is of `runs[numbers[offsets[i] : ...]]`.
 
-
-def _combined(column: SetColumn, members: _Members, most: int, *, is_union: bool) -> pa.Array:
-    runs, offsets = members.runs, column.offsets
-    lengths = np.diff(runs.offsets)[members.numbers]
-    # A hash of an intersection is in all of the sketches.
-    totals = _sums(lengths, offsets) // (1 if is_union else np.maximum(np.diff(offsets), 1))
-    starts = offsets_of(np.minimum(totals, most))
-    kept = np.empty(starts[-1], np.int64)
-    counts = np.zeros(len(column), np.int64)
-    thetas = np.empty(len(column), np.int64)
-    _combine(
-        members.numbers,
-        offsets,
-        runs.hashes,
-        runs.offsets,
-        runs.thetas,
-        most,
-        members.repeats,
-        is_union,
-        starts,
-        kept,
-        counts,
-        thetas,
-    )
-    is_wrong = _sums((~runs.is_sketch)[members.numbers].astype(np.int64), offsets) > 0
-    return write_images(kept, starts, counts, thetas, ~is_wrong)
-
-
-def _sums(numbers: Int64s, offsets: Int64s) -> Int64s:
-    totals = offsets_of(numbers)
-    sums: Int64s = totals[offsets[1:]] - totals[offsets[:-1]]
-    return sums
-
-
-def _combine_runs(
-    numbers: Any,
-    offsets: Any,
-    hashes: Any,
-    places: Any,
-    limits: Any,
-    most: Any,
-    repeats: Any,
-    is_union: Any,
-    starts: Any,
-    kept: Any,
-    counts: Any,
-    thetas: Any,
-) -> None:
-    """Unites or intersects the runs of each row, and keeps the least hashes, `most` at most.
-
-    A run of no hashes whose theta is the whole range stands for no values.
+    They are unions if so many hashes are `enough` to look at first, else intersections.
     """
-    room = np.empty(0, np.int64)
-    for row in range(len(counts)):
-        theta = WHOLE
-        total = 0
-        is_empty = False
-        for entry in range(offsets[row], offsets[row + 1]):
-            number = numbers[entry]
-            length = places[number + 1] - places[number]
-            theta = min(theta, limits[number])
-            total += length
-            is_empty |= length == 0 and limits[number] == WHOLE
-        if is_empty and not is_union:
-            counts[row], thetas[row] = 0, WHOLE
+    totals = sums_of(np.diff(runs.offsets)[numbers], offsets)
+    if enough is None:
+        # A hash of an intersection is in all of the sketches.
+        totals //= np.maximum(np.diff(offsets), 1)
+    starts = offsets_of(np.minimum(totals, most))
+    counts, thetas = np.zeros((2, len(totals)), np.int64)
+    sketches = SketchHashes(np.empty(starts[-1], np.int64), starts, counts, thetas)
+    _fill(offsets, numbers, runs, most, -1 if enough is None else enough, sketches)
+    is_wrong = sums_of((~runs.is_sketch)[numbers].astype(np.int64), offsets) > 0
+    return write_images(sketches, ~is_wrong)
+
+
+def _measure_runs(numbers: Any, runs: Any) -> Any:
+    """Returns the least theta of some runs, how many hashes they have, and whether one is of no
+    values: it has no hashes, and its theta is the whole range."""
+    theta, total, is_empty = WHOLE, 0, False
+    for number in numbers:
+        length = runs.offsets[number + 1] - runs.offsets[number]
+        theta = min(theta, runs.thetas[number])
+        total += length
+        is_empty |= length == 0 and runs.thetas[number] == WHOLE
+    return theta, total, is_empty
+
+
+def _gather_hashes(numbers: Any, runs: Any, theta: Any, gathered: Any) -> Any:
+    """Copies the hashes below theta; returns how many there are."""
+    size = 0
+    for number in numbers:
+        for place in range(runs.offsets[number], runs.offsets[number + 1]):
+            if 0 < runs.hashes[place] < theta:
+                gathered[size] = runs.hashes[place]
+                size += 1
+    return size
+
+
+def _keep_least(ordered: Any, needed: Any, most: Any, theta: Any, kept: Any) -> Any:
+    """Keeps the least hashes that occur `needed` times, `most` at most; returns how many there are,
+    and the first that is not kept, or theta."""
+    count = occurrences = 0
+    for place in range(len(ordered)):
+        is_same = place > 0 and ordered[place] == ordered[place - 1]
+        occurrences = occurrences + 1 if is_same else 1
+        if occurrences == needed:
+            if count == most:
+                return count, ordered[place]
+            kept[count] = ordered[place]
+            count += 1
+    return count, theta
+
+
+_measure_row, _gather, _keep = inlined(_measure_runs), inlined(_gather_hashes), inlined(_keep_least)
+
+
+def _fill_sketches(
+    offsets: Any, numbers: Any, runs: Any, most: Any, enough: Any, sketches: Any
+) -> None:
+    """Unites the runs of each row, or intersects them if `enough` is negative."""
+    gathered = np.empty(0, np.int64)
+    for row in range(len(sketches.counts)):
+        own = numbers[offsets[row] : offsets[row + 1]]
+        theta, total, is_empty = _measure_row(own, runs)
+        if is_empty and enough < 0:
+            sketches.thetas[row] = WHOLE
             continue
-        if total > len(room):
-            room = np.empty(2 * total, np.int64)
-        size = 0
-        for entry in range(offsets[row], offsets[row + 1]):
-            number = numbers[entry]
-            for place in range(places[number], places[number + 1]):
-                if 0 < hashes[place] < theta:
-                    room[size] = hashes[place]
-                    size += 1
-        needed = 1 if is_union else offsets[row + 1] - offsets[row]
+        if total > len(gathered):
+            gathered = np.empty(2 * total, np.int64)
+        hashes = gathered[: _gather(own, runs, theta, gathered)]
+        kept = sketches.hashes[sketches.starts[row] : sketches.starts[row + 1]]
+        count, cut = 0, theta
         # Of many hashes only the least are put in order, if enough of these differ.
-        few = min(repeats * most + 1, size) if is_union else size
-        while True:
-            if few < size:
-                least = np.sort(np.partition(room[:size], few)[:few])
+        if 0 <= enough < len(hashes):
+            least = np.sort(np.partition(hashes, enough)[:enough])
+            count, cut = _keep(least, 1, most, theta, kept)
+        if cut == theta:
+            count, cut = _keep(np.sort(hashes), 1 if enough >= 0 else len(own), most, theta, kept)
+        sketches.counts[row], sketches.thetas[row] = count, cut
+
+
+_fill: Any = compiled(_fill_sketches)
+
+
+def read_images(images: pa.Array | None) -> HashRuns:
+    """Returns the hashes of sketches; what is no sketch has none."""
+    rows = rows_of(images)
+    counts = np.zeros(len(rows.starts), np.int64)
+    thetas = np.full(len(rows.starts), WHOLE)
+    _measure(rows, counts, thetas)
+    offsets = offsets_of(np.maximum(counts, 0))
+    hashes = np.empty(offsets[-1], np.int64)
+    _read(rows, offsets, hashes)
+    return HashRuns(hashes, offsets, thetas, is_sketch=counts >= 0)
+
+
+def write_images(sketches: SketchHashes, chosen: Bools) -> pa.Array:
+    """Returns the image of each chosen sketch; others are empty."""
+    widths, sizes = np.zeros((2, len(chosen)), np.int64)
+    _size(sketches, widths, sizes)
+    sizes[~chosen] = 0
+    offsets = offsets_of(sizes)
+    data = np.zeros(offsets[-1], np.uint8)
+    _write(sketches, widths, offsets, data)
+    return arrow_of(offsets, data)
+
+
+def _measure_images(rows: Any, counts: Any, thetas: Any) -> None:
+    """Finds how many hashes images have, -1 if one is no image, and their thetas."""
+    data = rows.data
+    for row in range(len(rows.starts)):
+        start, size = rows.starts[row], rows.ends[row] - rows.starts[row]
+        counts[row] = -1
+        if size < 8 or data[start + 2] != _FAMILY:
+            continue
+        words, version, flags = data[start] & 63, data[start + 1], data[start + 5]
+        if version == _PLAIN and flags & _COMPACT and flags & _READ_ONLY:
+            if flags & _EMPTY or (words == 1 and size == 8):
+                counts[row] = 0
+                continue
+            head = 8 * np.int64(words)
+            if words < 1 or words > 3 or size < head:
+                continue
+            count = np.int64(1) if words == 1 else number_at(data, start + 8, 4)
+            theta = number_at(data, start + 16, 8) if words == 3 else WHOLE
+            needed = head + 8 * count
+        elif version == _PACKED:
+            head = 8 * np.int64(words)
+            figures = np.int64(data[start + 4])
+            if words < 1 or words > 2 or figures > 4 or size < head + figures:
+                continue
+            theta = number_at(data, start + 8, 8) if words == 2 else WHOLE
+            count = number_at(data, start + head, figures)
+            needed = head + figures + (count * np.int64(data[start + 3]) + 7) // 8
+        else:
+            continue
+        is_ours = data[start + 6] == _SEED_LOW and data[start + 7] == _SEED_HIGH
+        if is_ours and count >= 0 and size >= needed:
+            counts[row], thetas[row] = count, theta
+
+
+def _read_hashes(rows: Any, offsets: Any, hashes: Any) -> None:
+    data = rows.data
+    for row in range(len(rows.starts)):
+        start = rows.starts[row]
+        first, last = offsets[row], offsets[row + 1]
+        if first == last:
+            continue
+        place = start + 8 * np.int64(data[start] & 63)
+        if data[start + 1] == _PLAIN:
+            for hash_ in range(first, last):
+                hashes[hash_] = number_at(data, place + 8 * (hash_ - first), 8)
+            continue
+        width = np.int64(data[start + 3])
+        place += np.int64(data[start + 4])
+        bit = np.int64(0)
+        total = np.int64(0)
+        for hash_ in range(first, last):
+            word = np.int64(0)
+            left = width
+            while left > 0:
+                taken = min(8 - (bit & 7), left)
+                byte = np.int64(data[place + (bit >> 3)])
+                rest = 8 - (bit & 7) - taken
+                word = (word << taken) | ((byte >> rest) & ((1 << taken) - 1))
+                left -= taken
+                bit += taken
+            total += word
+            hashes[hash_] = total
+
+
+def _size_images(sketches: Any, widths: Any, sizes: Any) -> None:
+    """Finds the bits of a difference of hashes, zero if they are not packed, and whole sizes."""
+    hashes, starts, counts, thetas = sketches
+    for row in range(len(counts)):
+        count = counts[row]
+        is_whole = thetas[row] == WHOLE
+        if count == 0:
+            sizes[row] = 8 if is_whole else 24
+        elif count == 1 and is_whole:
+            sizes[row] = 16
+        else:
+            differing = np.int64(0)
+            before = np.int64(0)
+            for place in range(starts[row], starts[row] + count):
+                differing |= hashes[place] - before
+                before = hashes[place]
+            while differing >> widths[row]:
+                widths[row] += 1
+            figures = 1
+            while count >> np.int64(8 * figures):
+                figures += 1
+            head = 8 if is_whole else 16
+            sizes[row] = head + figures + (count * widths[row] + 7) // 8
+
+
+def _write_hashes(sketches: Any, widths: Any, offsets: Any, data: Any) -> None:
+    hashes, starts, counts, thetas = sketches
+    for row in range(len(counts)):
+        at, count, width = offsets[row], counts[row], widths[row]
+        if offsets[row + 1] == at:
+            continue
+        is_whole = thetas[row] == WHOLE
+        data[at + 2] = _FAMILY
+        if count == 0 and is_whole:
+            data[at], data[at + 1], data[at + 5] = 1, _PLAIN, _FLAGS | _EMPTY
+            continue
+        data[at + 6], data[at + 7] = _SEED_LOW, _SEED_HIGH
+        if width == 0:
+            data[at + 1] = _PLAIN
+            if count == 1:
+                data[at], data[at + 5] = 1, _FLAGS | _SINGLE
+                put_number(data, at + 8, 8, hashes[starts[row]])
             else:
-                least = np.sort(room[:size])
-            count = 0
-            occurrences = 0
-            cut = theta
-            for place in range(few):
-                is_same = place > 0 and least[place] == least[place - 1]
-                occurrences = occurrences + 1 if is_same else 1
-                if occurrences == needed:
-                    if count == most:
-                        cut = least[place]
-                        break
-                    kept[starts[row] + count] = least[place]
-                    count += 1
-            if cut < theta or few == size:
-                break
-            few = size
-        counts[row], thetas[row] = count, cut
+                data[at], data[at + 5] = 3, _FLAGS
+                put_number(data, at + 12, 4, _CERTAIN)
+                put_number(data, at + 16, 8, thetas[row])
+            continue
+        data[at + 1], data[at + 3], data[at + 5] = _PACKED, width, _FLAGS
+        data[at] = 1 if is_whole else 2
+        place = at + 8
+        if not is_whole:
+            put_number(data, place, 8, thetas[row])
+            place += 8
+        figures = offsets[row + 1] - place - (count * width + 7) // 8
+        data[at + 4] = figures
+        put_number(data, place, figures, count)
+        place += figures
+        bit = np.int64(0)
+        before = np.int64(0)
+        for entry in range(starts[row], starts[row] + count):
+            word = hashes[entry] - before
+            before = hashes[entry]
+            left = width
+            while left > 0:
+                taken = min(8 - (bit & 7), left)
+                rest = 8 - (bit & 7) - taken
+                part = (word >> (left - taken)) & ((np.int64(1) << taken) - 1)
+                data[place + (bit >> 3)] |= np.uint8(part << rest)
+                left -= taken
+                bit += taken
 
 
-_combine: Any = compiled(_combine_runs)
+_measure: Any = compiled(_measure_images)
+_read: Any = compiled(_read_hashes)
+_size: Any = compiled(_size_images)
+_write: Any = compiled(_write_hashes)

@@ -1,4 +1,4 @@
-"""Partials that are registers of HyperLogLog++, a run of bytes each; see `registers.union`."""
+"""Partials that are registers of HyperLogLog++, a run of bytes each; see `register_union`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +15,10 @@ from muntin.runtime.columns.byte_rows import arrow_of, rows_of
 from muntin.runtime.columns.groups import Groups
 from muntin.runtime.columns.numbers import integers_of
 from muntin.runtime.columns.partials import Bools, Int64s
-from muntin.runtime.registers import estimate, union
 from muntin.runtime.storage.component_storage import ComponentStorage, Folding
 from muntin.runtime.storage.numbers import all_present
+from muntin.runtime.storage.register_estimate import estimates
+from muntin.runtime.storage.register_union import codes_of, union_of_events, union_of_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ class RegisterFolding:
 
     def over(self, lows: Int64s, highs: Int64s, technique: str) -> RegisterColumn:
         rows, anew = rows_of(self.column.values), technique == RECALC
-        made = union.of_ranges(rows, self.column.places, lows, highs, self.bits, anew=anew)
+        made = union_of_rows(rows, self.column.places, lows, highs, self.bits, anew=anew)
         return _column(arrow_of(*made))
 
     def over_few(self, picked: Int64s, firsts: Int64s, technique: str) -> RegisterColumn:
@@ -83,7 +84,7 @@ class RegisterStorage(ComponentStorage):
         """Returns the register that each event raises and its rank, from the hash of its value;
         zero for an event without a value."""
         column = batch.column(names[0])
-        codes = union.codes_of(integers_of(column), self._bits)
+        codes = codes_of(integers_of(column), self._bits)
         return np.where(all_present([column]), codes, 0)
 
     def combine(self, lifted: Any, groups: Groups) -> RegisterColumn:
@@ -100,7 +101,7 @@ class RegisterStorage(ComponentStorage):
         return self._united(codes, None, np.arange(len(codes)), len(codes))
 
     def _united(self, codes: Int64s, rows: Any, groups: Any, count: int) -> RegisterColumn:
-        return _column(arrow_of(*union.of_groups(codes, rows, groups, count, self._bits)))
+        return _column(arrow_of(*union_of_events(codes, rows, groups, count, self._bits)))
 
     def folding(self, column: RegisterColumn, keys: Int64s) -> Folding:
         return RegisterFolding(column=column, bits=self._bits)
@@ -109,7 +110,7 @@ class RegisterStorage(ComponentStorage):
         self, aggregate: Aggregate, columns: Sequence[RegisterColumn]
     ) -> tuple[pa.Array, ...]:
         rows, places = rows_of(columns[0].values), columns[0].places
-        return (pa.array(estimate.estimates(rows, places, self._bits)),)
+        return (pa.array(estimates(rows, places, self._bits)),)
 
     def answer_type(self, aggregate: Aggregate) -> tuple[str, int]:
         return INTEGER, 1

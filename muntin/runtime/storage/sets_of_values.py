@@ -25,10 +25,9 @@ from muntin.runtime.columns.groups import Groups
 from muntin.runtime.columns.key_codes import normalize_floats, number_values
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.value_codes import Coding, encode
+from muntin.runtime.columns.value_sets import SetColumn, SetFolding, WindowSets, no_sets, offsets_of
 from muntin.runtime.storage.component_storage import ComponentStorage, Folding
 from muntin.runtime.storage.summaries import summarize
-from muntin.runtime.value_sets.set_column import SetColumn, no_sets, offsets_of
-from muntin.runtime.value_sets.window_sets import SetFolding, WindowSets
 from muntin.techniques.compiled.compile import compiled
 from muntin.techniques.sweeps.latest_occurrence import without_superseded
 

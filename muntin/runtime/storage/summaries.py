@@ -18,13 +18,16 @@ from muntin.aggregates.sketch_parameters import (
 from muntin.aggregates.table import ITEMS, STATE, TEXT
 from muntin.runtime.columns.partials import Int64s, scalars_of
 from muntin.runtime.columns.value_codes import decode, floats
+from muntin.runtime.columns.value_sets import SetColumn, WindowSets, offsets_of
 from muntin.runtime.sketches import hll, kll, theta
 from muntin.runtime.sketches.bitmaps import bitmaps_of_positions, combined_bitmaps
 from muntin.runtime.sketches.count_min import sketches
-from muntin.runtime.sketches.items_sketch import items_sketches, with_null_counts
-from muntin.runtime.storage.top_items import top_items, with_nulls
-from muntin.runtime.value_sets.set_column import SetColumn, offsets_of
-from muntin.runtime.value_sets.window_sets import WindowSets
+from muntin.runtime.sketches.frequent_items import (
+    items_sketches,
+    top_items,
+    with_null_counts,
+    with_nulls,
+)
 from muntin.techniques.sweeps import latest_occurrence, ranked_counts
 
 _INT64 = np.iinfo(np.int64)

@@ -61,8 +61,8 @@ class StoredDataTree(StoredTree):
     ) -> int | None:
         """Returns how many unchanged queries of a tree run here; None if there is none.
 
-        `optimizer.evolve` makes plans in which a tree that has queries which stay has them from one
-        tree, and behind them those that join.
+        In the plans of `optimizer.transitions`, the queries of a tree that stay are all from one
+        tree, and those that join come after them.
         """
         return len({*tree.queries} & {*same} & {*self.tree.queries}) or None
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from muntin.errors import RunError
-from muntin.optimizer.evolve.move_queries import without
+from muntin.optimizer.transitions import without
 from muntin.runtime.stream_plan.stream_plan import DroppedQuery
 from muntin.spark.pipeline.launcher import Launcher
 from muntin.spark.pipeline.outputs import Outputs

@@ -13,11 +13,10 @@ from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query
 from muntin.model.workload import Workload, workload
-from muntin.optimizer.evolve.move_queries import without
-from muntin.optimizer.evolve.outlook import Outlook, outlook
-from muntin.optimizer.evolve.replan import Replanned, Replanner
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
+from muntin.optimizer.replan import Outlook, PlanChange, Replanner, outlook
+from muntin.optimizer.transitions import without
 from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.pipeline.change_queue import ChangeQueue
@@ -288,17 +287,17 @@ class Pipeline:
         measured = self._launcher.figures.meter.measured()
         return work if measured is None else measured.of(work)
 
-    def _plan_of(self, queries: Queries) -> Replanned:
+    def _plan_of(self, queries: Queries) -> PlanChange:
         if isinstance(queries, Plan):
             self._replanner = None
-            return Replanned(plan=plan_for_stream(queries))
+            return PlanChange(plan=plan_for_stream(queries))
         work = workload(queries)
         if not isinstance(queries, Workload):
             work = self._with_measurements(self.plan.workload_of(work.queries))
         if work.plain or work.data_windows or self.plan.data_trees:
             # Binding says what is wrong with them, if anything is.
             self._replanner = None
-            return Replanned(plan=plan_for_stream(optimize(work, self.plan.strategy)))
+            return PlanChange(plan=plan_for_stream(optimize(work, self.plan.strategy)))
         if self._replanner is None:
             running = self._launcher.run.running
             self._replanner = Replanner(without(running.plan, running.leaving))

@@ -9,8 +9,7 @@ from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
 from muntin.model.query import PlainQuery, Query
-from muntin.optimizer.evolve.move_queries import Transition, moving, staying, without
-from muntin.optimizer.evolve.pin_data_windows import with_code
+from muntin.optimizer.transitions import Transition, move_queries, pin_queries, with_code, without
 from muntin.runtime.stream_plan.change_plan import change_plan, resume_plan
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.stream_plan_json import state_of_plan
@@ -117,9 +116,9 @@ def _transition(
         }
         before = without(running.plan, {q.name for q in running.plan.queries} - there.keys())
         if moves:
-            found = moving(plan, before, leaving, mark=f"leaving {running.generation + 1}")
+            found = move_queries(plan, before, leaving, mark=f"leaving {running.generation + 1}")
         else:
-            found = staying(plan, before, leaving)
+            found = pin_queries(plan, before, leaving)
         bound = source.bind(found.plan)
         more = retyped(running.types, bound.types) - others
         if not more:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.time import parse_duration
-from muntin.optimizer.evolve.move_queries import without
+from muntin.optimizer.transitions import without
 from muntin.runtime.stream_plan.stream_plan import StreamPlan, check_same
 from muntin.runtime.stream_plan.stream_plan_json import state_of_running
 from muntin.spark.binding.relations import is_ansi

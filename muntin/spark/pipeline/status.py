@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from muntin.model.query import Grouping
 from muntin.model.time import SECOND
-from muntin.optimizer.evolve.measured import Measured
+from muntin.optimizer.replan import Measurement
 from muntin.spark.engine.listeners import Report
 from muntin.spark.pipeline.reports import QueryReports, instant_of
 from muntin.spark.stream.state_report import LevelStatus, StateReport
@@ -103,7 +103,7 @@ class Meter:
             with self._lock:
                 self._batches.append(batch)
 
-    def measured(self) -> Measured | None:
+    def measured(self) -> Measurement | None:
         """Returns the figures; None before there are some."""
         with self._lock:
             batches = list(self._batches)
@@ -120,7 +120,7 @@ class Meter:
             keys[grouping] = live_keys(events, found)
             of_them = sum(batch.arrived[grouping][0] for batch in known)
             shares[grouping] = of_them / sum(batch.rows for batch in known)
-        return Measured(rate=rows * SECOND / max(span, SECOND), keys=keys, shares=shares)
+        return Measurement(rate=rows * SECOND / max(span, SECOND), keys=keys, shares=shares)
 
 
 def live_keys(events: int, found: int) -> float:

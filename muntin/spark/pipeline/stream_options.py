@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from muntin.errors import ModelError, RunError
-from muntin.model.options import PlanOptions
 from muntin.model.time import parse_duration
 from muntin.model.windows.window import Duration
+from muntin.model.workload import PlanOptions
 from muntin.optimizer.strategies import STEADY
 
 STOP, DROP_QUERY = "stop", "drop query"

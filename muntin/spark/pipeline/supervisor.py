@@ -3,7 +3,7 @@
 import logging
 import threading
 
-from muntin.optimizer.evolve.move_queries import without
+from muntin.optimizer.transitions import without
 from muntin.spark.engine.session_kind import is_gone
 from muntin.spark.pipeline.failing_queries import drop_failing
 from muntin.spark.pipeline.reports import emitted_watermark

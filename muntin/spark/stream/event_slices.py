@@ -18,7 +18,7 @@ from muntin.errors import RunError
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.trees import Tree
-from muntin.optimizer.slicing.edges import common_slicing
+from muntin.optimizer.edges import common_slicing
 from muntin.runtime.slicer.late_rows import LateRows, OpenWindowFilter
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TREE
 from muntin.runtime.slicer.slicer import Slicer

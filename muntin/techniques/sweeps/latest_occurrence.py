@@ -129,7 +129,7 @@ def sum_integers(offsets: Any, following: Any, values: Any, lows: Any, highs: An
     steps = np.zeros((2, len(lows) + 1), np.int64)
     if len(lows):
         firsts, lasts = windows_of_rows(lows, highs, len(offsets) - 1)
-        _sum_halves(offsets, following, values, firsts, lasts, lows[0], highs[-1], *steps)
+        _sum_halves(offsets, following, values, firsts, lasts, lows[0], highs[-1], steps)
     lower, upper = np.cumsum(steps[:, :-1], axis=1)
     return lower, upper
 
@@ -142,8 +142,7 @@ def _sum_integers(
     lasts: Any,
     low: int,
     high: int,
-    lower: Any,
-    upper: Any,
+    steps: Any,
 ) -> None:
     for row in range(low, high):
         first = firsts[row]
@@ -154,10 +153,10 @@ def _sum_integers(
             if behind > first:
                 low_half = values[entry] & 0xFFFFFFFF
                 high_half = values[entry] >> 32
-                lower[first] += low_half
-                lower[behind] -= low_half
-                upper[first] += high_half
-                upper[behind] -= high_half
+                steps[0, first] += low_half
+                steps[0, behind] -= low_half
+                steps[1, first] += high_half
+                steps[1, behind] -= high_half
 
 
 _sum_halves = compiled(_sum_integers)
@@ -223,11 +222,11 @@ def unite(
 
     `sizes` has the number of distinct values of each window. Windows are not empty, and advance.
     """
-    chosen = np.empty(int(sizes.sum()), np.int64)
-    totals = np.empty(0 if counts is None else len(chosen), np.int64)
+    # A row of entries, and one of how often their values occur.
+    chosen = np.empty((1 if counts is None else 2, int(sizes.sum())), np.int64)
     tally = np.zeros(0 if counts is None else int(numbers.max(initial=-1)) + 1, np.int64)
-    _unite(numbers, counts, offsets, following, lows, highs, chosen, totals, tally)
-    return chosen, None if counts is None else totals
+    _unite(numbers, counts, offsets, following, lows, highs, chosen, tally)
+    return chosen[0], None if counts is None else chosen[1]
 
 
 def _unite_windows(
@@ -238,7 +237,6 @@ def _unite_windows(
     lows: Any,
     highs: Any,
     chosen: Any,
-    totals: Any,
     tally: Any,
 ) -> None:
     place = 0
@@ -248,10 +246,10 @@ def _unite_windows(
             if counts is not None:
                 tally[numbers[entry]] += counts[entry]
                 if is_latest:
-                    totals[place] = tally[numbers[entry]]
+                    chosen[1, place] = tally[numbers[entry]]
                     tally[numbers[entry]] = 0
             if is_latest:
-                chosen[place] = entry
+                chosen[0, place] = entry
                 place += 1
 
 

@@ -131,22 +131,14 @@ def ranks_at(entries: Ranked, lows: Any, highs: Any, starts: Any, positions: Any
     """
     places = np.empty(len(positions), np.int64)
     if len(lows):
-        _select(*entries[:5], lows, highs, starts, positions, places)
+        _select(entries[:5], lows, highs, starts, positions, places)
     return places
 
 
 def _select_positions(
-    ranks: Any,
-    counts: Any,
-    offsets: Any,
-    runs: Any,
-    firsts: Any,
-    lows: Any,
-    highs: Any,
-    starts: Any,
-    positions: Any,
-    found: Any,
+    entries: Any, lows: Any, highs: Any, starts: Any, positions: Any, found: Any
 ) -> None:
+    ranks, counts, offsets, runs, firsts = entries
     run = 0
     low = high = 0
     tree = np.zeros(1, np.int64)
@@ -197,7 +189,7 @@ def leaders(
     places = np.full(starts[-1], -1, np.int64)
     totals = np.zeros(starts[-1], np.int64)
     if len(lows):
-        _lead(*entries[:5], lows, highs, starts, is_descending, places, totals)
+        _lead(entries[:5], lows, highs, starts, is_descending, places, totals)
     return places, totals
 
 
@@ -217,12 +209,33 @@ def _raise_leaf(tree: Any, rank: Any, count: Any) -> None:
 _raise_leaf = inlined(_raise_leaf)
 
 
+def _raise_leaves(tree: Any, ranks: Any, counts: Any, first: int, end: int, sign: int) -> None:
+    """Add the counts of some entries to those of their ranks, or subtract them."""
+    for entry in range(first, end):
+        _raise_leaf(tree, ranks[entry], sign * counts[entry])
+
+
+_raise_leaves = inlined(_raise_leaves)
+
+
+def _leading_leaf(tree: Any, is_descending: bool) -> Any:
+    """Returns the node of the rank with the greatest count: of several the least, or the greatest
+    if values descend."""
+    node = 1
+    while node < len(tree) // 2:
+        node *= 2
+        if is_descending:
+            node += tree[node + 1] == tree[node >> 1]
+        else:
+            node += tree[node] != tree[node >> 1]
+    return node
+
+
+_leading_leaf = inlined(_leading_leaf)
+
+
 def _most_frequent(
-    ranks: Any,
-    counts: Any,
-    offsets: Any,
-    runs: Any,
-    firsts: Any,
+    entries: Any,
     lows: Any,
     highs: Any,
     starts: Any,
@@ -230,6 +243,7 @@ def _most_frequent(
     found: Any,
     totals: Any,
 ) -> None:
+    ranks, counts, offsets, runs, firsts = entries
     run = 0
     low = high = 0
     tree = np.zeros(2, np.int64)
@@ -245,24 +259,15 @@ def _most_frequent(
             tree = np.zeros(2 * leaves, np.int64)
             low = high = lows[window]
         if lows[window] >= high:
-            for entry in range(offsets[low], offsets[high]):
-                _raise_leaf(tree, ranks[entry], -counts[entry])
+            _raise_leaves(tree, ranks, counts, offsets[low], offsets[high], -1)
             low = high = lows[window]
-        for entry in range(offsets[high], offsets[highs[window]]):
-            _raise_leaf(tree, ranks[entry], counts[entry])
+        _raise_leaves(tree, ranks, counts, offsets[high], offsets[highs[window]], 1)
         high = highs[window]
-        for entry in range(offsets[low], offsets[lows[window]]):
-            _raise_leaf(tree, ranks[entry], -counts[entry])
+        _raise_leaves(tree, ranks, counts, offsets[low], offsets[lows[window]], -1)
         low = lows[window]
         last = starts[window]
         while last < starts[window + 1] and tree[1] > 0:
-            node = 1
-            while node < len(tree) // 2:
-                node *= 2
-                if is_descending:
-                    node += tree[node + 1] == tree[node >> 1]
-                else:
-                    node += tree[node] != tree[node >> 1]
+            node = _leading_leaf(tree, is_descending)
             rank = node - len(tree) // 2
             found[last] = firsts[run] + rank
             totals[last] = tree[node]

@@ -9,9 +9,8 @@ from muntin.errors import PlanError
 from muntin.model.time import SECOND
 from muntin.model.workload import Workload
 from muntin.optimizer.weave_share.groups import GroupCost, same_edges
-from muntin.optimizer.weave_share.incremental import Reweaving, ReweavingPlan
+from muntin.optimizer.weave_share.incremental import _FEW_SETS, Reweaving, ReweavingPlan, edge_set
 from muntin.optimizer.weave_share.weave_share import weave_groups
-from muntin.optimizer.weave_share.woven_tree import _FEW_SETS, edge_set
 from tests.support import window_sets as my
 from tests.support.examples import examples
 from tests.support.woven import A, B, C, sets
@@ -60,13 +59,13 @@ def test_the_curve_its_slope_and_the_tolerance():
     assert count == len(set(windows[:20]))
     assert woven.slope == pytest.approx(cost / count)
     woven.add(windows[20])
-    assert woven.extrapolated == pytest.approx(cost + woven.slope)
+    assert woven.expected_cost == pytest.approx(cost + woven.slope)
     for one in windows[21:40]:
         woven.add(one)
     woven.reconstruct()
     (before, start), (after, end) = woven.curve
     assert woven.slope == pytest.approx((end - start) / (after - before))
-    assert woven.plan_cost == pytest.approx(woven.extrapolated)
+    assert woven.plan_cost == pytest.approx(woven.expected_cost)
     assert not woven.due
 
 

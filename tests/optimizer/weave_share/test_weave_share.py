@@ -9,11 +9,16 @@ from benchmarks.papers import rivals
 from benchmarks.papers.generators import incremental_gen, weave_share_gen
 from muntin.errors import PlanError
 from muntin.model.time import SECOND
-from muntin.optimizer.costs.operations import OPERATIONS
+from muntin.optimizer.costs import OPERATIONS
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.weave_share import weave_share as weaving
-from muntin.optimizer.weave_share.cost_lookup import Lookup
-from muntin.optimizer.weave_share.groups import GroupCost, group_of, same_edges, weaveability
+from muntin.optimizer.weave_share.groups import (
+    GroupCost,
+    Lookup,
+    group_of,
+    same_edges,
+    weaveability,
+)
 from muntin.optimizer.weave_share.weave_share import weave, weave_groups
 from tests.support import window_sets as my
 from tests.support.examples import examples

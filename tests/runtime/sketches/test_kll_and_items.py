@@ -10,11 +10,14 @@ import pyarrow as pa
 import pytest
 
 from muntin.runtime.columns.value_codes import encode
-from muntin.runtime.sketches.items_sketch import items_sketches, with_null_counts
+from muntin.runtime.columns.value_sets import SetColumn, SetFolding, offsets_of
+from muntin.runtime.sketches.frequent_items import (
+    items_sketches,
+    top_items,
+    with_null_counts,
+    with_nulls,
+)
 from muntin.runtime.sketches.kll import kll_sketches, united_sketches
-from muntin.runtime.storage.top_items import top_items, with_nulls
-from muntin.runtime.value_sets.set_column import SetColumn, offsets_of
-from muntin.runtime.value_sets.window_sets import SetFolding
 from tests.support.sketches import FORMATS, read_kll
 
 

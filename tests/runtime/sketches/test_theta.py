@@ -6,8 +6,13 @@ import random
 import pyarrow as pa
 import pytest
 
-from muntin.runtime.sketches.theta import common_sketches, sketches_of_values, united_sketches
-from muntin.runtime.sketches.theta_images import WHOLE, read_images
+from muntin.runtime.sketches.theta import (
+    WHOLE,
+    common_sketches,
+    read_images,
+    sketches_of_values,
+    united_sketches,
+)
 from tests.support.value_sets import set_column
 
 # Sketches as Spark wrote them.

@@ -8,9 +8,8 @@ import muntin as mt
 from muntin.aggregates.aggregate import Component
 from muntin.aggregates.representations import INTEGER
 from muntin.model.workload import workload
-from muntin.optimizer.evolve.pin_data_windows import with_code
-from muntin.optimizer.evolve.pin_running_queries import pinned
 from muntin.optimizer.optimize import optimize
+from muntin.optimizer.transitions import pin_queries, with_code
 from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.data_tree import DataStreamTree
@@ -64,7 +63,7 @@ def started(*queries):
 
 
 def changes(running, *queries, watermark=100 * SECOND):
-    plan = pinned(plan_of(*queries), running.plan)
+    plan = pin_queries(plan_of(*queries), running.plan).plan
     return change_plan(running, plan, needs_of(plan), watermark=watermark, given=watermark)
 
 
@@ -162,7 +161,7 @@ def test_checkpoints_have_names_and_the_plan_has_the_code():
     back = stream_plan_from_json(json.loads(json.dumps(data)))
     assert stream_plan_to_json(back) == data
     plan = plan_of(VISITS, COUNTS, TENS, OWN)
-    again = pinned(plan, back.plan)
+    again = pin_queries(plan, back.plan).plan
     assert {one.name: one.window for one in again.queries}["tens"] == TENS.window
     assert TENS.window in again.data_trees[1].data_windows
     found = resume_plan(back, again)

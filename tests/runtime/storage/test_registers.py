@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from muntin.aggregates.aggregate import Component, function_call
 from muntin.runtime.columns.byte_rows import arrow_of, rows_of
 from muntin.runtime.columns.groups import Groups
-from muntin.runtime.registers import union
-from muntin.runtime.registers.estimate import bias_tables, estimates
+from muntin.runtime.storage import register_union as union
+from muntin.runtime.storage.register_estimate import bias_tables, estimates
 from muntin.runtime.storage.table import component_storage
 
 WORD = 1 << 64
@@ -134,7 +134,7 @@ def test_estimates_are_near_what_they_estimate(bits):
     for count in (0, 1, 10, 1000, 30_000, 300_000):
         made = random.integers(-(1 << 63), (1 << 63) - 1, count)
         groups = np.zeros(count, np.int32)
-        rows = arrow_of(*union.of_groups(union.codes_of(made, bits), None, groups, 1, bits))
+        rows = arrow_of(*union.union_of_events(union.codes_of(made, bits), None, groups, 1, bits))
         (found,) = estimates(rows_of(rows), np.array([0]), bits)
         assert abs(found - count) <= max(5 * 1.04 / 2 ** (bits / 2) * count, 1)
 

@@ -12,10 +12,10 @@ from muntin.model.query import Query
 from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
-from muntin.optimizer.evolve.pin_running_queries import pinned
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import STRATEGIES
+from muntin.optimizer.transitions import pin_queries
 from muntin.runtime.stream_plan.change_plan import change_plan, first_start, resume_plan
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
 from tests.support.examples import examples
@@ -239,7 +239,7 @@ def test_queries_that_stay_stay_together(data):
     before = optimize(workload(first), data.draw(st.sampled_from(["weave", "auto", "unshared"])))
     stay = first[data.draw(st.integers(0, len(first) - 1)) :]
     wanted = optimize(workload([*more, *stay]), data.draw(st.sampled_from(["weave", "auto"])))
-    found = pinned(wanted, before)
+    found = pin_queries(wanted, before).plan
     groups = [{n for node in tree.nodes for n in node.queries} for tree in found.trees]
     for tree in before.trees:
         names = {n for node in tree.nodes for n in node.queries} & {q.name for q in stay}

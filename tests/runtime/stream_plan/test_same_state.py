@@ -1,8 +1,7 @@
 from dataclasses import replace
 
 from muntin.aggregates.aggregate import max_
-from muntin.model.options import PlanOptions
-from muntin.model.workload import workload
+from muntin.model.workload import PlanOptions, workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.runtime.stream_plan.change_plan import first_start

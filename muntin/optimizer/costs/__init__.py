@@ -1,1 +1,0 @@
-"""Costs of plans: the model, operations per slice, lower bounds."""

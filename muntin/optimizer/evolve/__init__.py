@@ -1,1 +1,0 @@
-"""Plans a workload again while its previous plan runs."""

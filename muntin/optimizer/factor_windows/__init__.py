@@ -1,1 +1,0 @@
-"""Factor Windows: the coverage graph, and windows added because others read them."""

@@ -1,1 +1,0 @@
-"""Slicing: the edges of windows, and where to cut the stream."""
