@@ -45,7 +45,7 @@ class StreamArguments:
     """The options that only `muntin stream` has."""
 
     checkpoint: str = option(
-        "DIR", "Where the stream keeps how far it is, to go on.", default=MISSING
+        "DIR", "Where the stream keeps its progress, to continue from.", default=MISSING
     )
     input: str | None = option("DIR", "Where files of parquet, csv or json arrive.")
     table: str | None = option("TABLE", "Instead: a table of a catalog of Spark's.")
@@ -72,7 +72,7 @@ class StreamArguments:
     )
     on_error: str = option(
         f'{STOP}|"{DROP_QUERY}"',
-        "What to do if a query fails: stop, or go on with the others.",
+        "What to do if a query fails: stop, or continue with the others.",
         default=STOP,
     )
 
@@ -152,7 +152,7 @@ class StreamJob:
         is_set = {"--late": self.stream.late is not None, "--compact": self.stream.compact > 1}
         for name in (name for name, is_used in is_set.items() if is_used):
             raise RunError(
-                f"{name} does not go with --remote: a client of Spark Connect reaches neither "
+                f"{name} does not work with --remote: a client of Spark Connect reaches neither "
                 f"the batches of a stream nor its files"
             )
 
@@ -201,7 +201,7 @@ def stream_verb(
             _follow(pipeline, session, job.source, edits, stop, view)
             pipeline.stop()
             view.show(pipeline.status())
-            view.say("stopped; the same command goes on from here")
+            view.say("stopped; the same command continues from here")
 
 
 def _start(job: StreamJob, queries: list[Query | PlainQuery], session: SparkSession) -> Pipeline:
@@ -280,7 +280,7 @@ def poll_edits(edits: Edits, view: StatusView) -> bool:
     """Whether the file has new text; reports when it cannot be read, and when it can again."""
     problem, is_new = edits.problem, edits.poll()
     if edits.problem is not None and edits.problem != problem:
-        view.say(f"{edits.problem}; the queries before go on", wrong=True)
+        view.say(f"{edits.problem}; the earlier queries continue", wrong=True)
     elif edits.problem != problem:
         view.say(f"{edits.file} can be read again")
     return is_new
@@ -300,7 +300,7 @@ def _apply_edit(pipeline: Pipeline, session: SparkSession, file: Path, view: Sta
     except (MuntinError, PySparkException, Py4JError, OSError) as error:
         is_own = isinstance(error, MuntinError | OSError)
         message = str(error) if is_own else one_line(error)
-        view.say(f"{' '.join((message or '').split())}; the queries before go on", wrong=True)
+        view.say(f"{' '.join((message or '').split())}; the earlier queries continue", wrong=True)
         return
     starts = [
         f"{name} complete from {format_start(pipeline.complete_from[name])}"

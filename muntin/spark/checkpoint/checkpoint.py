@@ -197,7 +197,7 @@ class Checkpoint:
             if is_folder and isinstance(self.folder, Folder):
                 raise RunError(
                     f"the checkpoint {self.directory} was made by a pipeline on Spark Connect, "
-                    f"which keeps each plan as a folder; go on with a Spark Connect session, or "
+                    f"which keeps each plan as a folder; continue with a Spark Connect session, or "
                     f"start with a new checkpoint and a new sink"
                 ) from None
             what = f"the plan {name} cannot be read ({said_by_java(error)})"

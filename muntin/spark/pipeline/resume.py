@@ -157,8 +157,8 @@ def _check_addition(query: Query | PlainQuery, running: StreamPlan, bound: Bound
     """Refuse a new query if the watermark does not tell from when it would be complete."""
     if not bound.is_one_stream:
         raise RunError(
-            f"query {query.name!r} cannot be added to a stream that is, or may be, united of "
-            f"several with a watermark each: nobody knows from when it would be complete; "
+            f"query {query.name!r} cannot be added to a stream that is, or may be, a union of "
+            f"several with a watermark each: it is unknown from when the query would be complete; "
             f"start it with a checkpoint of its own"
         )
     assert isinstance(query, Query)
@@ -166,7 +166,7 @@ def _check_addition(query: Query | PlainQuery, running: StreamPlan, bound: Bound
         if relation != bound.followed and query.source.tables != (relation,):
             raise RunError(
                 f"query {query.name!r} cannot be added: the watermark of this checkpoint has "
-                f"followed only the rows of {relation!r}, so nobody knows from when the query "
+                f"followed only the rows of {relation!r}, so it is unknown from when the query "
                 f"would be complete; start it with a checkpoint of its own"
             )
 
@@ -197,8 +197,8 @@ def _loses_query(old: Plan, new: Plan) -> bool:
 def refused_change(error: BaseException) -> RunError:
     """Returns the error of a change that Spark refused."""
     return RunError(
-        f"the queries were not changed, and the ones before go on: the first batch with the new "
-        f"ones failed: {cause_of(error)}"
+        f"the queries were not changed, and the earlier ones continue: the first batch with the "
+        f"new ones failed: {cause_of(error)}"
     )
 
 

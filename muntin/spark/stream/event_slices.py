@@ -175,5 +175,5 @@ def _emitted_watermark() -> int:
     context = TaskContext.get()
     told = None if context is None else context.getLocalProperty(GIVEN)
     if told is None:
-        raise RunError("Spark did not say which windows were given out, so no row can be told late")
+        raise RunError("Spark did not pass on the watermark, so late rows cannot be found")
     return int(told)

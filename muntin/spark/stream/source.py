@@ -87,8 +87,8 @@ class Source:
         self.warning: str | None = None
         if watermark is None and not self._watermarks.calls:
             self.warning = (
-                f"nobody said how late rows may be, so it is {WATERMARK}; give watermark=, or call "
-                f"withWatermark on the data"
+                f"no watermark was given, so rows may be late by {WATERMARK}; give watermark=, or "
+                f"call withWatermark on the data"
             )
         # The plan that was bound last, as JSON, and what it was bound to.
         self._last: tuple[dict[str, Any], BoundStream] | None = None
@@ -263,8 +263,8 @@ class BoundStream:
         """Returns the columns of the rows that the queries read."""
         if self.joined is not None:
             raise RunError(
-                "late= does not go with queries of which some read the stream joined with a table: "
-                "a row may be too late for some of its joins alone; leave it out"
+                "late= does not work with queries that join the stream with a table: a row may be "
+                "too late for only some of its joins; leave it out"
             )
         (relation, *_) = (tree.grouping.relation for tree in self.plan.trees)
         schema = self.relations.sql(relation.inside("SELECT * FROM ", "")).schema
