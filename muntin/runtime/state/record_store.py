@@ -12,7 +12,7 @@ from muntin.runtime.state.stream_tree import START
 _PARTS = 8
 
 
-class KeptRecords:
+class RecordStore:
     """Records in segments; each is kept for `keep` behind the watermark."""
 
     def __init__(
