@@ -176,11 +176,11 @@ def stream_verb(
     $ muntin stream dashboard.sql --input in --output answers --checkpoint check
     $ muntin stream dashboard.sql --input in --output answers --checkpoint check --watch
 
-    Ctrl-C stops after the batch, with exit code 0, and the same command goes on from there; a
+    Ctrl-C stops after the batch, with exit code 0, and the same command continues from there; a
     second Ctrl-C stops at once. Put files into the input by moving them there, whole: Spark reads
     each once. The first must be there at the first start, to find the columns in. Answers in csv
     are always flat, as with --flatten. With --watch, queries that you add to FILE.sql, change or
-    remove are so in the stream; if they are wrong, the error is shown and the old ones go on.
+    remove are so in the stream; if they are wrong, the error is shown and the old ones continue.
     With --remote, the stream runs on the server, into folders such as query=hot, and without
     --late and --compact.
     """

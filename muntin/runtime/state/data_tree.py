@@ -44,7 +44,7 @@ _EVER = -(1 << 63)
 
 @dataclass(frozen=True, kw_only=True)
 class DataState(TreeState):
-    """The open windows, the records that wait, and those that late ones may join."""
+    """The open windows, the records that wait, and those that late records are sorted into."""
 
     key: ClassVar[str] = "records"
 
@@ -266,7 +266,7 @@ class _DataStep(TreeStep):
         return StepResult(answers=answers, state=state, due=due)
 
     def _step_anew(self, before: Iterable[pa.Table], passed: pa.Table | None) -> StepResult | None:
-        """Find all windows anew that are open, and leave out those that were given out."""
+        """Find all open windows anew, and leave out the answers that are out already."""
         table = concatenate([*before, passed])
         records = None if table is None else self._tree.records(table)
         if records is None or not records.num_rows:

@@ -133,7 +133,7 @@ class Levels:
     def _make_anew(
         self, allocator: SegmentAllocator, kept: Sequence[LevelSegments], given: int
     ) -> None:
-        """Make all levels of what an earlier plan has left in its own, as finely as it is there.
+        """Make all levels from those of an earlier plan, as finely as its rows allow.
 
         Its rows may be wider than the cells of a level. Each counts for the cell that it starts in:
         no window that is complete has an edge inside it.

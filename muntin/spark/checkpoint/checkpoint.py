@@ -76,7 +76,7 @@ class Checkpoint:
         return f"{self.directory}/{SPARK}"
 
     def check(self) -> None:
-        """Refuse a checkpoint from which a stream would go on with wrong answers."""
+        """Refuse a checkpoint from which a stream would continue with wrong answers."""
         if not self._plan_names:
             return
         first = int(self._plan_names[0].removeprefix(_PREFIX).removesuffix(_SUFFIX))
@@ -96,7 +96,7 @@ class Checkpoint:
             raise RunError(f"the checkpoint {self.directory} cannot be read: {said}") from None
 
     def is_as_read(self) -> bool:
-        """Whether the plans are those that were there when this was made."""
+        """Whether no plan was added or deleted since this object was made."""
         return self._plan_names == self._list_plans()
 
     def latest(self) -> StoredPlan | None:

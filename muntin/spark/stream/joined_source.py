@@ -62,8 +62,10 @@ class JoinedSource(Source):
             paths[tree.grouping.relation] = path
             times.setdefault(place, query.name)
         if len(times) > 1:
-            told = (f"query {query!r} {self.data.columns[place]}" for place, query in times.items())
-            raise RunError(f"a stream has one time, and there are several: {', '.join(told)}")
+            named = (
+                f"query {query!r} {self.data.columns[place]}" for place, query in times.items()
+            )
+            raise RunError(f"a stream has one time, and there are several: {', '.join(named)}")
         column = self.data.columns[next(iter(times))]
         own = Grouping(relation=_DATA, time=quoted(column), where=None, keys=())
         frame, watched = self._with_watermark(own)

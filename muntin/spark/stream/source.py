@@ -64,7 +64,7 @@ class Source:
     def __init__(
         self, data: DataFrame, watermark: Duration | None, *, followed: str | None = None
     ) -> None:
-        """`watermark` is how late rows may be, if that was said; the data may say so, too.
+        """`watermark` is how late rows may be; None if only the data says it, or nobody.
 
         `followed` is what queries call the rows that the watermark follows, if a filter or a join
         below it leaves out others of the stream.
@@ -223,8 +223,8 @@ class Source:
             time = self._time_column(tree.grouping) or tree.grouping.time
             named.setdefault(".".join(name_parts(time)).lower(), tree.queries[0])
         if len(named) > 1:
-            told = ", ".join(f"query {query!r} names {time}" for time, query in named.items())
-            raise RunError(f"a stream has one time, and {told}")
+            times = ", ".join(f"query {query!r} names {time}" for time, query in named.items())
+            raise RunError(f"a stream has one time, and {times}")
         return plan.trees[0].grouping
 
 
@@ -240,7 +240,7 @@ class BoundStream:
     # The stream below the joins of the queries, if they have some.
     joined: JoinedStream | None
     types: ValueTypes
-    # Whether the watermark tells up to when events were read.
+    # Whether the watermark shows up to when events were read.
     is_one_stream: bool
     # The relation whose rows alone the watermark follows, if those are not all of the stream.
     followed: str | None
@@ -313,7 +313,7 @@ def _delay(own: Watermarks, watermark: Duration | None) -> int:
     if not own.delays:
         raise RunError(
             "withWatermark was called on a column that the data does not have any more; select "
-            "that column as it is, or call withWatermark on nothing and give watermark="
+            "that column unchanged, or leave withWatermark out and give watermark="
         )
     longest = max(own.delays.values())
     if watermark is not None and delay != longest:
