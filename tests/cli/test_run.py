@@ -30,7 +30,7 @@ def test_run_writes_a_folder_for_each_query(spark, sql, csv, tmp_path, capsys):
     # A second run must say what is to become of the first.
     assert main(arguments) == 2
     error = capsys.readouterr().err
-    assert "is there already; name another --output, or add --mode overwrite" in error
+    assert "exists already; name another --output, or add --mode overwrite" in error
     assert main([*arguments, "--mode", "append"]) == 0
     assert words(capsys.readouterr().out, "hot")[1] == "2"
     assert spark.read.parquet(str(output / "hot")).count() == 4

@@ -193,7 +193,7 @@ def test_what_cannot_share_a_stream_is_refused(spark, tmp_path):
     tables = tables_of(spark, source)
     readings, places = tables["readings"], tables["places"]
     queries = mt.parse_sql(QUERIES)
-    refused(queries, tables, tmp_path, "late= does not go with queries of which some", late=print)
+    refused(queries, tables, tmp_path, "late= does not work with queries that join", late=print)
     (semi,) = mt.parse_sql(
         "SELECT count(*) AS n FROM readings LEFT SEMI JOIN places ON readings.site = places.site "
         "GROUP BY window(ts, '1 minute')"
