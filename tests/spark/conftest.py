@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from muntin.spark.settings import settings
+from muntin.spark.engine.settings import settings
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ from muntin.aggregates.aggregate import count
 from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.windows.window import tumbling
-from muntin.spark.engine.settings import settings as configured
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.answers import assert_same, plain
 from tests.support.streams import (
