@@ -1,5 +1,9 @@
+from collections.abc import Iterator
+
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+
+from muntin.spark.settings import settings
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +19,10 @@ def readings(spark: SparkSession) -> DataFrame:
         "id % 4 = 0 AS alarm",
         "map('m', id % 2) AS tags",
     )
+
+
+@pytest.fixture
+def one_partition(spark: SparkSession) -> Iterator[None]:
+    """For streams with one bucket: a second, empty partition costs a sixth of each batch."""
+    with settings(spark, {"spark.sql.shuffle.partitions": "1"}):
+        yield

@@ -183,7 +183,7 @@ def test_data_windows(data):
 
 
 @pytest.mark.long
-def test_streams(spark, tmp_path):
+def test_streams(spark, one_partition, tmp_path):
     source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
     of = {name: sql.replace("i", "load") for name, sql in OF.items() if name not in CHOSEN}
     of |= dict.fromkeys(CHOSEN, ("temp / 4", "xxhash64(ts, temp)"))

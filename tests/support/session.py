@@ -11,12 +11,15 @@ ROOT = Path(__file__).parents[2]
 # A JVM that lives for minutes does not get back what its second compiler and parallel collectors
 # cost. Without that compiler the default code cache is too small for all tests.
 JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
+# The heap and the metaspace would start small and grow by collections, which take one second in
+# twenty.
+MEMORY = "-Xms1g -Xmn512m -XX:MetaspaceSize=384m"
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": JVM,
+    "spark.driver.extraJavaOptions": f"{JVM} {MEMORY}",
     # Of a cluster's executors.
     "spark.executor.extraJavaOptions": JVM,
     "spark.sql.shuffle.partitions": "2",

@@ -41,7 +41,7 @@ SCRIPT = """
 
 
 @pytest.fixture
-def source(spark, tmp_path):
+def source(spark, one_partition, tmp_path):
     found = Input(spark, tmp_path / "in")
     found.put(joined(events(61, files=3)))
     return found

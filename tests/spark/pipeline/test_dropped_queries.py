@@ -13,7 +13,6 @@ from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.streams import (
     MINUTE,
     SITES,
-    SLIDE,
     Input,
     assert_closed,
     at,
@@ -31,7 +30,9 @@ FRAGILE = Query(
     keys=["device"],
     time="ts",
 )
-OTHERS = [MINUTE, SLIDE, SITES]
+OTHERS = [MINUTE, SITES]
+
+pytestmark = pytest.mark.usefixtures("one_partition")
 
 
 def wrong(rows):
@@ -53,7 +54,7 @@ def test_a_query_that_fails_is_dropped_and_can_be_added_again(spark, tmp_path):
         )
 
     source.put(joined(made[:2]))
-    asked = [MINUTE, FRAGILE, SLIDE, SITES]
+    asked = [MINUTE, FRAGILE, SITES]
     with go(*asked) as pipeline:
         pipeline.process_all_available()
         assert pipeline.status().dropped == {}
@@ -64,13 +65,13 @@ def test_a_query_that_fails_is_dropped_and_can_be_added_again(spark, tmp_path):
         assert "CAST_INVALID_INPUT" in status.dropped["fragile"]
         assert status.is_active
         assert status.error is None
-        assert set(status.queries) == {"minute", "slide", "sites"}
+        assert set(status.queries) == {"minute", "sites"}
     # The next start knows, and an edited query is another one.
     edited = replace(FRAGILE, name="fragile", having="m > 0")
     with go(*asked) as pipeline:
         assert list(pipeline.status().dropped) == ["fragile"]
         pipeline.replace(asked)
-        assert {query.name for query in pipeline.queries} == {"minute", "slide", "sites"}
+        assert {query.name for query in pipeline.queries} == {"minute", "sites"}
         first = pipeline.add(edited)["fragile"]
         assert pipeline.status().dropped == {}
         source.put(joined(made[4:]))

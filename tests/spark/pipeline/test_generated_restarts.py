@@ -230,17 +230,12 @@ def _shown(row):
     )
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [
-        pytest.param(seed, marks=pytest.mark.slow if seed else pytest.mark.long)
-        for seed in range(SEEDS)
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_restarts_with_other_types_orders_names_and_settings(spark, tmp_path, seed):
     restarts = Restarts(spark, tmp_path, seed)
     with frequent_snapshots(spark):
-        for _ in range(STARTS if seed else 4):
+        for _ in range(STARTS):
             restarts.step()
     rows = restarts.end()
     assert rows > 20

@@ -69,7 +69,7 @@ class Restarts:
 
 
 @pytest.fixture
-def restarts(spark, tmp_path):
+def restarts(spark, one_partition, tmp_path):
     return Restarts(spark, tmp_path)
 
 

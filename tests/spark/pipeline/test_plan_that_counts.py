@@ -34,6 +34,8 @@ from tests.support.streams import (
 TRIED = replace(MINUTE, name="tried", window=hopping("2 minutes", every="1 minute"))
 LATER = replace(MINUTE, name="later", window=hopping("4 minutes", every="1 minute"))
 
+pytestmark = pytest.mark.usefixtures("one_partition")
+
 
 @pytest.mark.long
 def test_starts_that_finish_no_batch_cost_nobody_an_open_window(spark, tmp_path):

@@ -7,15 +7,23 @@ from muntin.errors import RunError
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.streams import MINUTE, SLIDE, Input, events, joined
 
+pytestmark = pytest.mark.usefixtures("one_partition")
+
 
 def test_a_pipeline_reads_like_a_streaming_query(spark, tmp_path):
-    source = Input(spark, tmp_path / "in")
+    source, silent = Input(spark, tmp_path / "in"), Input(spark, tmp_path / "silent")
     source.put(joined(events(3, files=3)))
 
-    def go(folder, **more):
-        return start([MINUTE, SLIDE], source.stream(), checkpoint=tmp_path / folder, **more)
+    def go(folder, source=source, name=None, **more):
+        return start(
+            [MINUTE, SLIDE],
+            source.stream(),
+            checkpoint=tmp_path / folder,
+            options=StreamOptions(name=name, buckets=1),
+            **more,
+        )
 
-    with go("check") as pipeline, go("other", options=StreamOptions(name="check")) as twin:
+    with go("check") as pipeline, go("other", silent, name="check") as twin:
         assert (pipeline.name, twin.name) == ("check", "check (2)")
         assert {query.name for query in spark.streams.active} >= {"check", "check (2)"}
         pipeline.processAllAvailable()

@@ -100,7 +100,7 @@ class Failing:
 
 
 @pytest.fixture
-def source(spark, tmp_path, monkeypatch):
+def source(spark, one_partition, tmp_path, monkeypatch):
     monkeypatch.setattr(transient_errors, "_WAITS_S", 0.1)
     found = Input(spark, tmp_path / "in")
     made = events(63, files=4)

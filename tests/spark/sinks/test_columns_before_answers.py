@@ -16,6 +16,8 @@ from tests.support.streams import EPOCH, MINUTE, SECOND, Input
 LISTS = replace(MINUTE, name="lists", aggregates={"loads": mt.collect_set("load")}, columns=())
 EVENT = {"device": "a", "site": 1, "temp": 1.0, "load": 1}
 
+pytestmark = pytest.mark.usefixtures("one_partition")
+
 
 def put(source, *seconds):
     source.put([{**EVENT, "t": EPOCH + second * SECOND} for second in seconds])

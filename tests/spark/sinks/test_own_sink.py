@@ -27,7 +27,7 @@ def answers(spark, folder, query, source):
     return spark.createDataFrame(rows, schema)
 
 
-def test_every_answer_is_written_once_through_a_failure_of_the_sink(spark, tmp_path):
+def test_every_answer_is_written_once_through_a_failure_of_the_sink(spark, one_partition, tmp_path):
     source = Input(spark, tmp_path / "in")
     made = events(21, files=3)
     source.put(joined(made[:2]), made[2])

@@ -18,6 +18,8 @@ PLACES = (
 OPTIONS = mt.StreamOptions(buckets=1)
 UNITS = "('a', 2), ('b', 3)"
 
+pytestmark = pytest.mark.usefixtures("one_partition")
+
 QUERIES = """
 -- name: plain
 SELECT device, window.start AS start, count(*) AS n, max(temp) AS top

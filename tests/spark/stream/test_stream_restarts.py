@@ -18,6 +18,8 @@ from tests.support.streams import EPOCH
 
 BEGIN = EPOCH - EPOCH % (60 * SECOND)
 
+pytestmark = pytest.mark.usefixtures("one_partition")
+
 
 def query(name, *keys, window=None, **aggregates):
     window = window or tumbling("1 minute")

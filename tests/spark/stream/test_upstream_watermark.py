@@ -27,6 +27,8 @@ from tests.support.streams import (
 
 DELAY = "10 seconds"
 
+pytestmark = pytest.mark.usefixtures("one_partition")
+
 
 def marked(data):
     return data.withWatermark("ts", DELAY)
@@ -63,10 +65,9 @@ def answers_of_spark(spark, query, data, check):
     """What Spark's own aggregation of the query gives in append mode."""
     rows = []
     answers = spark.sql(query.to_sql().fill({"": "{data}"}), data=data)
-    with configured(spark, {"spark.sql.shuffle.partitions": "1"}):
-        answers.writeStream.trigger(availableNow=True).foreachBatch(
-            lambda batch, _: rows.extend(batch.collect())
-        ).option("checkpointLocation", str(check)).start().awaitTermination()
+    answers.writeStream.trigger(availableNow=True).foreachBatch(
+        lambda batch, _: rows.extend(batch.collect())
+    ).option("checkpointLocation", str(check)).start().awaitTermination()
     return rows
 
 
@@ -83,15 +84,14 @@ def test_answers_are_those_of_sparks_aggregation(spark, tmp_path, name):
     source.put(*(joined(made[at : at + 2]) for at in (0, 2, 4)))
     data = UPSTREAM[name](source.stream())
     queries = [MINUTE, SITES]
-    with configured(spark, {"spark.sql.shuffle.partitions": "1"}):
-        pipeline = start(
-            queries,
-            data,
-            checkpoint=tmp_path / "check",
-            trigger="available now",
-            options=StreamOptions(buckets=1),
-        )
-        assert pipeline.await_termination(120)
+    pipeline = start(
+        queries,
+        data,
+        checkpoint=tmp_path / "check",
+        trigger="available now",
+        options=StreamOptions(buckets=1),
+    )
+    assert pipeline.await_termination(120)
     for query in queries:
         rows = answers_of_spark(spark, query, data, tmp_path / query.name)
         assert rows
