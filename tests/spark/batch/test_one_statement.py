@@ -129,7 +129,7 @@ def test_any_workload(spark):
     drawn = []
 
     @settings(
-        max_examples=examples(6),
+        max_examples=examples(20),
         database=None,
         derandomize=True,
         suppress_health_check=list(HealthCheck),
