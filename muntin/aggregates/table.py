@@ -295,6 +295,7 @@ FUNCTIONS: dict[str, Function] = {
         _distinct("count", "count", COUNT, more=True),
         _distinct("sum", "sum"),
         _distinct("avg", "mean", DOUBLE),
+        _distinct("bit_xor", "xor"),
         Function(name="collect_set", parts=("distinct",), result=VALUES, summary="values"),
         Function(
             name="collect_list",

@@ -46,7 +46,7 @@ class StreamArguments:
     """The options that only `muntin stream` has."""
 
     checkpoint: str = option(
-        "DIR", "Where the stream keeps how far it is, to go on.", default=MISSING
+        "DIR", "Where the stream keeps its progress, to continue from.", default=MISSING
     )
     input: str | None = option("DIR", "Where files of parquet, csv or json arrive.")
     table: str | None = option("TABLE", "Instead: a table of a catalog of Spark's.")
@@ -73,7 +73,7 @@ class StreamArguments:
     )
     on_error: str = option(
         f'{STOP}|"{DROP_QUERY}"',
-        "What to do if a query fails: stop, or go on with the others.",
+        "What to do if a query fails: stop, or continue with the others.",
         default=STOP,
     )
 
@@ -153,7 +153,7 @@ class StreamJob:
         is_set = {"--late": self.stream.late is not None, "--compact": self.stream.compact > 1}
         for name in (name for name, is_used in is_set.items() if is_used):
             raise RunError(
-                f"{name} does not go with --remote: a client of Spark Connect reaches neither "
+                f"{name} does not work with --remote: a client of Spark Connect reaches neither "
                 f"the batches of a stream nor its files"
             )
 
@@ -177,11 +177,11 @@ def stream_verb(
     $ muntin stream dashboard.sql --input in --output answers --checkpoint check
     $ muntin stream dashboard.sql --input in --output answers --checkpoint check --watch
 
-    Ctrl-C stops after the batch, with exit code 0, and the same command goes on from there; a
+    Ctrl-C stops after the batch, with exit code 0, and the same command continues from there; a
     second Ctrl-C stops at once. Put files into the input by moving them there, whole: Spark reads
     each once. The first must be there at the first start, to find the columns in. Answers in csv
     are always flat, as with --flatten. With --watch, queries that you add to FILE.sql, change or
-    remove are so in the stream; if they are wrong, the error is shown and the old ones go on.
+    remove are so in the stream; if they are wrong, the error is shown and the old ones continue.
     With --remote, the stream runs on the server, into folders such as query=hot, and without
     --late and --compact.
     """
@@ -202,7 +202,7 @@ def stream_verb(
             _follow(pipeline, session, job.source, edits, stop, view)
             pipeline.stop()
             view.show(pipeline.status())
-            view.say("stopped; the same command goes on from here")
+            view.say("stopped; the same command continues from here")
 
 
 def _start(job: StreamJob, queries: list[Query | PlainQuery], session: SparkSession) -> Pipeline:
@@ -281,7 +281,7 @@ def poll_edits(edits: Edits, view: StatusView) -> bool:
     """Whether the file has new text; reports when it cannot be read, and when it can again."""
     problem, is_new = edits.problem, edits.poll()
     if edits.problem is not None and edits.problem != problem:
-        view.say(f"{edits.problem}; the queries before go on", wrong=True)
+        view.say(f"{edits.problem}; the earlier queries continue", wrong=True)
     elif edits.problem != problem:
         view.say(f"{edits.file} can be read again")
     return is_new
@@ -301,7 +301,7 @@ def _apply_edit(pipeline: Pipeline, session: SparkSession, file: Path, view: Sta
     except (MuntinError, PySparkException, Py4JError, OSError) as error:
         is_own = isinstance(error, MuntinError | OSError)
         message = str(error) if is_own else error_line(error)
-        view.say(f"{' '.join((message or '').split())}; the queries before go on", wrong=True)
+        view.say(f"{' '.join((message or '').split())}; the earlier queries continue", wrong=True)
         return
     starts = [
         f"{name} complete from {format_start(pipeline.complete_from[name])}"

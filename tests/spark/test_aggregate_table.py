@@ -16,7 +16,7 @@ from tests.support.streams import Input, at, closed, events, joined
 # What each function of one argument is taken of; other functions, of numbers that vary.
 OF = {"count_if": "i > 2", "bool_or": "i > 4", "bool_and": "i > 1"}
 OF |= dict.fromkeys(["bit_and", "bit_or", "bit_xor"], "i")
-OF |= dict.fromkeys(["sum_distinct", "mode", "count_min_sketch"], "i")
+OF |= dict.fromkeys(["sum_distinct", "bit_xor_distinct", "mode", "count_min_sketch"], "i")
 OF["bitmap_construct_agg"] = "abs(i) % 32768"
 OF |= dict.fromkeys(["bitmap_or_agg", "bitmap_and_agg"], "CAST(CAST(i AS STRING) AS BINARY)")
 # Theta sketches of a single value, whose hash ends the bytes.
@@ -174,7 +174,7 @@ def test_plans_as_sql(spark, data):
 def test_data_windows(data):
     # With a DISTINCT of other columns beside it, Spark's own sessions count values twice.
     sessions = (mt.session("10 seconds"), mt.session("20 seconds"))
-    asked = queries(["device"], *sessions, but=("sum_distinct",))
+    asked = queries(["device"], *sessions, but=("sum_distinct", "bit_xor_distinct"))
     asked.append(texts(sessions[0], "CAST(i AS STRING)"))
     with mt.run(asked, data) as results:
         assert len(results.plan.data_trees) == 1

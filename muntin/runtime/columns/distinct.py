@@ -6,7 +6,7 @@ larger one: if it replaced its own arrays, it would count references to them at 
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,7 @@ def distinct_integers(
     if size is None:
         low, high = (int(values.min()), int(values.max())) if rows else (0, 0)
         size = high - low + 1
-    found = _numbered(values, None, low, size, valid=valid)
+    found = _number(values, None, low, size, valid=valid)
     return _with_null(found.numbers, found.firsts, valid)
 
 
@@ -65,10 +65,10 @@ def distinct_pairs(
 
     `sizes` are more than any minor and any major, and their product is an integer of 64 bits.
     """
-    return _numbered(minors, majors, 0, sizes[0] * sizes[1], width=sizes[0], rows=rows)
+    return _number(minors, majors, 0, sizes[0] * sizes[1], width=sizes[0], rows=rows)
 
 
-def _numbered(
+def _number(
     values: Any,
     majors: Any,
     low: int,
@@ -81,29 +81,28 @@ def _numbered(
     """Number values in [low, low + size): `values`, or `majors * width + values`."""
     length = len(values) if rows is None else len(rows)
     numbers, firsts = np.empty(length, np.int32), np.empty(length, np.int64)
-    index = count = 0
     if has_room(size, length):
         table = np.zeros(size, np.int32)
-        count = _by_index(values, majors, width, rows, valid, low, table, numbers, firsts)
+        count = _by_index(values, majors, width, rows, valid, low, table, (numbers, firsts))
     else:
-        known = np.empty(length, np.int64)
-        while index < length:
-            table = table_of_values(known, count)
-            index, count = _by_value(
-                values, majors, width, rows, valid, table, known, numbers, firsts, index, count
-            )
+        found = _Found(np.empty(length, np.int64), numbers, firsts)
+        reached = 0, 0
+        while reached[0] < length:
+            table = table_of_values(found.known, reached[1])
+            reached = _by_value(values, majors, width, rows, valid, table, found, reached)
+        count = reached[1]
     return Distinct(numbers=numbers, firsts=firsts[:count].copy())
 
 
 def distinct_bytes(data: Any, offsets: Int64s, valid: Bools | None = None) -> Distinct:
     """Number the runs `data[offsets[i] : offsets[i + 1]]`; rows not valid are one value."""
     rows = len(offsets) - 1
-    numbers, firsts, hashes = np.empty(rows, np.int32), *np.empty((2, rows), np.int64)
-    row = count = 0
-    while row < rows:
-        table = table_of_hashes(hashes, count)
-        row, count = _by_bytes(data, offsets, valid, table, hashes, numbers, firsts, row, count)
-    return _with_null(numbers, firsts[:count].copy(), valid)
+    found = _Found(np.empty(rows, np.int64), np.empty(rows, np.int32), np.empty(rows, np.int64))
+    reached = 0, 0
+    while reached[0] < rows:
+        table = table_of_hashes(found.known, reached[1])
+        reached = _by_bytes(data, offsets, valid, table, found, reached)
+    return _with_null(found.numbers, found.firsts[: reached[1]].copy(), valid)
 
 
 def _with_null(numbers: Int32s, firsts: Int64s, valid: Bools | None) -> Distinct:
@@ -124,6 +123,15 @@ def _value(values: Any, majors: Any, width: Any, row: Any) -> Any:
 _value = inlined(_value)
 
 
+class _Found(NamedTuple):
+    """What a hashed table fills in: the value or the hash of each number, and what `Distinct`
+    has."""
+
+    known: Int64s
+    numbers: Int32s
+    firsts: Int64s
+
+
 def _number_by_index(
     values: Any,
     majors: Any,
@@ -132,10 +140,10 @@ def _number_by_index(
     valid: Any,
     low: int,
     table: Any,
-    numbers: Any,
-    firsts: Any,
+    found: Any,
 ) -> int:
-    """Fill `numbers` and `firsts` from a table with a place for every value that there may be."""
+    """Fill in numbers and first rows from a table with a place for every value there may be."""
+    numbers, firsts = found
     count = 0
     for index in range(len(numbers)):
         row = index if rows is None else rows[index]
@@ -160,16 +168,15 @@ def _number_by_value(
     rows: Any,
     valid: Any,
     table: Any,
-    known: Any,
-    numbers: Any,
-    firsts: Any,
-    index: int,
-    count: int,
+    found: Any,
+    reached: tuple[int, int],
 ) -> tuple[int, int]:
-    """Fill `numbers` and `firsts` from a hashed table, until it is half full.
+    """Fill in what is found by a hashed table, until it is half full.
 
-    Returns the next index, and how many values there are.
+    Takes and returns the next index, and how many values there are.
     """
+    known, numbers, firsts = found
+    index, count = reached
     full = len(table) // 2
     while index < len(numbers) and count < full:
         row = index if rows is None else rows[index]
@@ -189,17 +196,11 @@ def _number_by_value(
 
 
 def _number_by_bytes(
-    data: Any,
-    offsets: Any,
-    valid: Any,
-    table: Any,
-    hashes: Any,
-    numbers: Any,
-    firsts: Any,
-    row: int,
-    count: int,
+    data: Any, offsets: Any, valid: Any, table: Any, found: Any, reached: tuple[int, int]
 ) -> tuple[int, int]:
     """As `_number_by_value`, for runs of bytes."""
+    hashes, numbers, firsts = found
+    row, count = reached
     full = len(table) // 2
     mask = np.uint64(len(table) - 1)
     while row < len(numbers) and count < full:

@@ -24,42 +24,17 @@ from muntin.model.windows.data_windows import (
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.data_windows.custom_windows import CountedDiscretizer, EvictingDiscretizer
-from muntin.runtime.data_windows.periodic_edges import find, number_rows, reached
+from muntin.runtime.data_windows.periodic_edges import (
+    KeyMemory,
+    Periods,
+    find,
+    number_rows,
+    rows_reaching,
+)
 from muntin.runtime.data_windows.record_batch import DiscretizerState, Records, WindowEdges
 from muntin.runtime.data_windows.window_stream import Discretizer
 
 _ANY = np.iinfo(np.int64).min
-
-
-def discretizers_of(window: DataWindow | Window) -> tuple[Discretizer, ...]:
-    """Returns the discretizers of a window; together they find all windows of its query."""
-    match window:
-        case Window():
-            return (TimeDiscretizer(window),)
-        case Session():
-            return (SessionDiscretizer(window.gap),)
-        case CountWindow():
-            return (CountDiscretizer(window),)
-        case Delta():
-            return (DeltaDiscretizer(window),)
-        case Punctuation():
-            return (ConditionDiscretizer(window.condition, window.condition),)
-        case Landmark(end=int(length)):
-            return (LengthDiscretizer(window.begin, length),)
-        case Landmark():
-            return (ConditionDiscretizer(window.begin, str(window.end)),)
-        case Threshold():
-            return (
-                TimeDiscretizer(window.inside, (window.condition, True)),
-                TimeDiscretizer(window.outside, (window.condition, False)),
-            )
-        case Custom() if window.is_deterministic:
-            return (CountedDiscretizer(window),)
-        case Custom():
-            return (EvictingDiscretizer(window),)
-        case Absent():
-            raise RunError(f"the class {window.name} is known by its name only; it must be given")
-    raise TypeError(f"no stream finds {window!r}")
 
 
 class SessionDiscretizer(Discretizer):
@@ -138,7 +113,7 @@ class LengthDiscretizer(Discretizer):
         order = np.argsort(homes, kind="stable")
         ends = np.concatenate([carried.starts, records.times[begins]])[order] + self._length
         rows, homes = _ahead(records, carried, begins)
-        reads = reached(records.times, rows, records.stops[homes], ends)
+        reads = rows_reaching(records.times, rows, records.stops[homes], ends)
         closed = (reads < records.stops[homes]) | (homes < records.stretches - 1)
         return WindowEdges(
             begins=begins,
@@ -172,20 +147,11 @@ class _PeriodDiscretizer(Discretizer):
         """Returns (rows, numbers of begins; rows, numbers, stretches of ends, if by a value)."""
         kind = values.dtype.type
         missing = kind(-np.inf) if values.dtype.kind == "f" else kind(_ANY)
-        size, slide, offset = (kind(number) for number in self._window)
-        edges: tuple[Any, ...] = find(
-            values,
-            missing,
-            records.firsts,
-            size,
-            slide,
-            offset,
-            self._least,
-            carried.open,
-            carried.memory["next"],
-            carried.memory["known"],
-        )
-        return edges
+        size, slide, offset = map(kind, self._window)
+        periods = Periods(size, slide, offset, self._least)
+        memory = KeyMemory(carried.open, carried.memory["next"], carried.memory["known"])
+        begins, ends = find(values, missing, records.firsts, periods, memory)
+        return begins[0], begins[1], ends[0], ends[1], ends[2], ends[3].astype(np.bool_)
 
 
 class TimeDiscretizer(_PeriodDiscretizer):
@@ -254,3 +220,38 @@ def _measured(edges: tuple[Any, ...], records: Records) -> WindowEdges:
         ends=records.times_at(reads, ended),
         stretches=homes,
     )
+
+
+def _custom(window: Custom) -> Discretizer:
+    kind = CountedDiscretizer if window.is_deterministic else EvictingDiscretizer
+    return kind(window)
+
+
+def _landmark(window: Landmark) -> Discretizer:
+    if isinstance(window.end, int):
+        return LengthDiscretizer(window.begin, window.end)
+    return ConditionDiscretizer(window.begin, str(window.end))
+
+
+# The discretizers of each kind of window; together they find all windows of its query.
+DISCRETIZERS: dict[type[Any], Callable[[Any], tuple[Discretizer, ...]]] = {
+    Session: lambda window: (SessionDiscretizer(window.gap),),
+    CountWindow: lambda window: (CountDiscretizer(window),),
+    Delta: lambda window: (DeltaDiscretizer(window),),
+    Punctuation: lambda window: (ConditionDiscretizer(window.condition, window.condition),),
+    Landmark: lambda window: (_landmark(window),),
+    Threshold: lambda window: (
+        TimeDiscretizer(window.inside, (window.condition, True)),
+        TimeDiscretizer(window.outside, (window.condition, False)),
+    ),
+    Custom: lambda window: (_custom(window),),
+}
+
+
+def discretizers_of(window: DataWindow | Window) -> tuple[Discretizer, ...]:
+    """Returns the discretizers of a window."""
+    if isinstance(window, Window):
+        return (TimeDiscretizer(window),)
+    if isinstance(window, Absent):
+        raise RunError(f"the class {window.name} is known by its name only; it must be given")
+    return DISCRETIZERS[type(window)](window)

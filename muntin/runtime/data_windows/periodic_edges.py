@@ -1,17 +1,28 @@
 """Finds the rows at which periodic windows over any growing measure begin and end."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from muntin.techniques.compiled.compile import compiled
+from muntin.techniques.compiled.compile import compiled, inlined
 
 
-def _more(array: Any) -> Any:
-    """Returns a copy with twice the length."""
-    larger = np.empty(2 * len(array), array.dtype)
-    larger[: len(array)] = array
-    return larger
+class Periods(NamedTuple):
+    """Windows over a measure: number k begins at `offset + k * slide`; none is below `least`."""
+
+    size: Any
+    slide: Any
+    offset: Any
+    least: int
+
+
+class KeyMemory(NamedTuple):
+    """For each stretch, how many windows are open before it, the number of the next to begin, and
+    whether the key has had a value."""
+
+    opened: Any
+    following: Any
+    knowing: Any
 
 
 def _reach(values: Any, row: int, stop: int, target: Any) -> int:
@@ -32,8 +43,9 @@ def _reach(values: Any, row: int, stop: int, target: Any) -> int:
     return low
 
 
-def _first(value: Any, size: Any, slide: Any, offset: Any, least: int) -> int:
-    """Returns the number of the first window that has a value; k begins at `offset + k slide`."""
+def _first(value: Any, periods: Periods) -> int:
+    """Returns the number of the first window that has a value."""
+    size, slide, offset, least = periods
     number = int((value - size - offset) // slide) + 1
     # A quotient of floats may have been rounded to the other side.
     while offset + number * slide + size <= value:
@@ -43,85 +55,77 @@ def _first(value: Any, size: Any, slide: Any, offset: Any, least: int) -> int:
     return max(number, least)
 
 
-_more, _reach, _first = compiled(_more), compiled(_reach), compiled(_first)
+def _next_edge(old: int, new: int, periods: Any) -> Any:
+    """Returns the value at which window `new` begins, or an open one, `old`, ends before that."""
+    begin = periods.offset + new * periods.slide
+    if old < new:
+        return min(begin, periods.offset + old * periods.slide + periods.size)
+    return begin
 
 
-def _find(
-    values: Any,
-    missing: Any,
-    firsts: Any,
-    size: Any,
-    slide: Any,
-    offset: Any,
-    least: int,
-    opened: Any,
-    following: Any,
-    knowing: Any,
+def _add_edges(
+    edges: Any, count: int, numbers: Any, row: int, stretch: int, is_by_value: int
 ) -> Any:
-    """Returns (rows and numbers of the windows that begin; rows, numbers and stretches of those
-    that end, and whether a value ended them).
+    """Adds an edge at a row for each window from the first to before the last of two numbers;
+    returns all edges, and how many there are."""
+    first, last = numbers
+    while count + last - first > edges.shape[1]:
+        larger = np.empty((4, 2 * edges.shape[1]), np.int64)
+        larger[:, :count] = edges[:, :count]
+        edges = larger
+    for number in range(first, last):
+        edges[0, count], edges[1, count] = row, number
+        edges[2, count], edges[3, count] = stretch, is_by_value
+        count += 1
+    return edges, count
 
-    `values` grow within a key; those that are `missing` come first. For each stretch, `opened` has
-    how many windows are open before it, `following` the number of the next to begin, and `knowing`
-    whether the key has had a value; the last two are updated to what holds after the stretch. No
-    window has a number below `least`.
+
+_reach, _first, _add_edges = compiled(_reach), compiled(_first), compiled(_add_edges)
+_next_edge = inlined(_next_edge)
+
+
+def _find(values: Any, missing: Any, firsts: Any, periods: Any, memory: Any) -> Any:
+    """Returns the begins and the ends of windows as two arrays of four rows: the records, the
+    numbers of the windows, the stretches, and whether a value is there, or else the data has ended.
+
+    `values` grow within a key; those that are `missing` come first. `following` and `knowing` of
+    the memory are updated to what holds after each stretch.
     """
-    begins, numbers = np.empty(16, np.int64), np.empty(16, np.int64)
-    ends, over_numbers = np.empty(16, np.int64), np.empty(16, np.int64)
-    homes, ended = np.empty(16, np.int64), np.empty(16, np.bool_)
+    size, slide, offset, _ = periods
+    begins, ends = np.empty((4, 16), np.int64), np.empty((4, 16), np.int64)
     begun = over = row = 0
     for key in range(len(firsts) + 1):
         stop = firsts[key] if key < len(firsts) else len(values)
-        new, known = following[key], knowing[key]
-        old = new - opened[key]
+        new, known = memory.following[key], memory.knowing[key]
+        old = new - memory.opened[key]
         while row < stop:
             if not known:
                 if values[row] == missing:
                     row += 1
                     continue
-                old = new = _first(values[row], size, slide, offset, least)
+                old = new = _first(values[row], periods)
                 known = 1
-            target = offset + new * slide
-            if old < new:
-                target = min(target, offset + old * slide + size)
-            row = _reach(values, row, stop, target)
+            row = _reach(values, row, stop, _next_edge(old, new, periods))
             if row == stop:
                 break
-            while old < new and offset + old * slide + size <= values[row]:
-                if over == len(ends):
-                    ends, over_numbers = _more(ends), _more(over_numbers)
-                    homes, ended = _more(homes), _more(ended)
-                ends[over], over_numbers[over] = row, old
-                homes[over], ended[over] = key, True
-                over += 1
-                old += 1
+            last = old
+            while last < new and offset + last * slide + size <= values[row]:
+                last += 1
+            ends, over = _add_edges(ends, over, (old, last), row, key, 1)
+            old = last
             if old == new and offset + new * slide + size <= values[row]:
                 # A jump over windows that hold nothing.
-                old = new = _first(values[row], size, slide, offset, least)
-            while offset + new * slide <= values[row]:
-                if begun == len(begins):
-                    begins, numbers = _more(begins), _more(numbers)
-                begins[begun], numbers[begun] = row, new
-                begun += 1
-                new += 1
-        following[key], knowing[key] = new, known
-        while key < len(firsts) and old < new:
-            if over == len(ends):
-                ends, over_numbers = _more(ends), _more(over_numbers)
-                homes, ended = _more(homes), _more(ended)
-            ends[over], over_numbers[over] = stop, old
-            homes[over], ended[over] = key, False
-            over += 1
-            old += 1
+                old = new = _first(values[row], periods)
+            last = new
+            while offset + last * slide <= values[row]:
+                last += 1
+            begins, begun = _add_edges(begins, begun, (new, last), row, key, 1)
+            new = last
+        memory.following[key], memory.knowing[key] = new, known
+        if key < len(firsts):
+            ends, over = _add_edges(ends, over, (old, new), stop, key, 0)
         row = stop
-    return (
-        begins[:begun],
-        numbers[:begun],
-        ends[:over],
-        over_numbers[:over],
-        homes[:over],
-        ended[:over],
-    )
+    return begins[:, :begun], ends[:, :over]
 
 
 find = compiled(_find)
@@ -162,7 +166,7 @@ def _number_rows(rows: Any, firsts: Any, seen: Any) -> None:
 number_rows = compiled(_number_rows)
 
 
-def _reached(times: Any, rows: Any, stops: Any, limits: Any) -> Any:
+def _rows_reaching(times: Any, rows: Any, stops: Any, limits: Any) -> Any:
     """Returns each window's first row, from `rows` on, whose time reaches its limit, or its stop.
 
     Rows and stops grow, and so do the limits of one stop.
@@ -175,4 +179,4 @@ def _reached(times: Any, rows: Any, stops: Any, limits: Any) -> Any:
     return ends
 
 
-reached = compiled(_reached)
+rows_reaching = compiled(_rows_reaching)

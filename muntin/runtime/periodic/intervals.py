@@ -1,91 +1,96 @@
 """Which windows hold which partials: ranges of rows for every window that has closed."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from muntin.techniques.compiled.compile import compiled
+from muntin.techniques.compiled.compile import compiled, inlined
 
 
-def _next_begin(instant: int, slide: int, offset: int) -> int:
+class Position(NamedTuple):
+    """A place in the order (key, time). As a frontier: everything before it has arrived."""
+
+    key: int
+    time: int
+
+
+class WindowShape(NamedTuple):
+    """A window that begins at `a ≡ offset (mod slide)` reads the rows whose start is in
+    `[a, a + span)`; with a `period`, only those from the last `t ≡ phase (mod period)` up to
+    `a + lead` on."""
+
+    span: int
+    slide: int
+    offset: int
+    period: int
+    phase: int
+    lead: int
+
+
+def _begin_after(instant: Any, shape: WindowShape) -> int:
     """The first window begin after an instant."""
-    return instant + 1 + (offset - instant - 1) % slide
+    begin: int = instant + 1 + (shape.offset - instant - 1) % shape.slide
+    return begin
 
 
-_next_begin = compiled(_next_begin)
+def _first_start(begin: int, shape: WindowShape) -> int:
+    """The first start that a window reads."""
+    if shape.period:
+        return begin + shape.lead - (begin + shape.lead - shape.phase) % shape.period
+    return begin
+
+
+def _skip_below(values: Any, row: int, stop: int, limit: int) -> int:
+    """The first row from `row` on whose value is not below the limit, or `stop`."""
+    while row < stop and values[row] < limit:
+        row += 1
+    return row
+
+
+_begin_after, _first_start = inlined(_begin_after), inlined(_first_start)
+_skip_below = inlined(_skip_below)
 
 
 def _close(
-    keys: Any,
-    starts: Any,
-    span: int,
-    slide: int,
-    offset: int,
-    period: int,
-    phase: int,
-    lead: int,
-    at_key: int,
-    at_begin: int,
-    until_key: int,
-    until_time: int,
-    first_begin: int,
-    last_begin: int,
-    lows: Any,
-    highs: Any,
-    begins: Any,
+    keys: Any, starts: Any, shape: Any, given: Any, until: Any, asked: Any, ranges: Any
 ) -> tuple[int, int, int, int, bool]:
-    """Fill `lows, highs, begins` with the windows that have closed, up to their length.
+    """Fill `ranges` with the windows that have closed, up to their length: the first row of each,
+    the row after its last, and its begin.
 
-    Rows are ordered by (key, start). A window that begins at `a` reads the rows whose start is in
-    `[a, a + span)`; with a `period`, only those from the last `t ≡ phase (mod period)` up to
-    `a + lead` on. Every row before (`until_key`, `until_time`) has arrived, so a window of that
-    key closes when `a + span` is not after `until_time`, and all windows of earlier keys close.
-    Windows before (`at_key`, `at_begin`) were given out already. Windows without rows are stepped
-    over, however long the gap. Of every key, only windows that begin from `first_begin` up to
-    `last_begin` are asked for.
+    Rows are ordered by (key, start). Every row before `until` has arrived, so a window of that key
+    closes when its span ends up to that time, and all windows of earlier keys close. Windows before
+    `given` were given out already. Windows without rows are stepped over, however long the gap. Of
+    every key, only windows with a begin in `asked`, the first and the last one, are asked for.
 
     Returns how many windows were filled in, the first row still needed, the (key, begin) from which
     to go on, and whether all closed windows found room.
     """
-    count = 0
-    row = 0
+    lows, highs, begins = ranges
+    at_key, at_begin = given.key, given.time
+    count = row = 0
     while row < len(keys):
         key = keys[row]
-        end = row + 1
-        while end < len(keys) and keys[end] == key:
-            end += 1
-        begin = at_begin if key == at_key else _next_begin(starts[row] - span, slide, offset)
-        if begin < first_begin:
-            begin = _next_begin(first_begin - 1, slide, offset)
-        low = row
-        high = row
+        end = _skip_below(keys, row, len(keys), key + 1)
+        begin = at_begin if key == at_key else _begin_after(starts[row] - shape.span, shape)
+        if begin < asked[0]:
+            begin = _begin_after(asked[0] - 1, shape)
+        low = high = row
         while True:
-            first = begin
-            if period:
-                first = begin + lead - (begin + lead - phase) % period
-            while low < end and starts[low] < first:
-                low += 1
+            low = _skip_below(starts, low, end, _first_start(begin, shape))
             if low == end:
                 break
-            if starts[low] >= begin + span:
-                begin = _next_begin(starts[low] - span, slide, offset)
+            if starts[low] >= begin + shape.span:
+                begin = _begin_after(starts[low] - shape.span, shape)
                 continue
-            if begin > last_begin:
-                break
-            if key == until_key and begin + span > until_time:
+            if begin > asked[1] or (key == until.key and begin + shape.span > until.time):
                 break
             if count == len(lows):
                 return count, low, key, begin, False
-            high = max(high, low)
-            while high < end and starts[high] < begin + span:
-                high += 1
-            lows[count] = low
-            highs[count] = high
-            begins[count] = begin
+            high = _skip_below(starts, max(high, low), end, begin + shape.span)
+            lows[count], highs[count], begins[count] = low, high, begin
             count += 1
-            begin += slide
-        at_key = key
-        at_begin = begin
-        row = low if key == until_key else end
-        if key == until_key:
+            begin += shape.slide
+        at_key, at_begin = key, begin
+        row = low if key == until.key else end
+        if key == until.key:
             break
     return count, row, at_key, at_begin, True
 

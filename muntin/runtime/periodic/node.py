@@ -1,15 +1,17 @@
-"""The runtime of one node: reads partials of its parent, returns partials of its own window."""
+"""The runtime of a node, which answers its window from partials of its parent, and the feed that
+hands these to all nodes that read them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from muntin.aggregates.aggregate import Component
+from muntin.model.trees import Node
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.partials import Column, Int64s, Partials
-from muntin.runtime.periodic.intervals import close, pick
+from muntin.runtime.periodic.intervals import Position, WindowShape, close, pick
 from muntin.runtime.storage.component_storage import Folding
+from muntin.runtime.storage.layout import Layout
 
 # Windows given out at a time: bounds memory where one slice is in very many windows.
 CHUNK = 1 << 16
@@ -17,14 +19,6 @@ CHUNK = 1 << 16
 END = np.iinfo(np.int64).max
 # First and last begin of the windows asked for: all of them.
 ALL_BEGINS = (-END, END)
-
-
-@dataclass(frozen=True, order=True)
-class Position:
-    """A place in the order (key, time). As a frontier: everything before it has arrived."""
-
-    key: int
-    time: int
 
 
 class NodeRuntime:
@@ -47,13 +41,17 @@ class NodeRuntime:
         window's begin. They fill the window, and their overlap does no harm.
         """
         self.techniques = techniques
-        self._window = window
-        # Slices lie inside the window when their start does; a parent's intervals must end in it.
-        self._span = window.size if parent is None else window.size - parent.size + 1
-        # What a window that grows leaves out: all before its begin.
-        self._cut = (window.size, window.offset, window.size - window.slide)
-        if not window.grows:
-            self._cut = (0, 0, 0)
+        self._shape = WindowShape(
+            # Slices lie inside the window when their start does; a parent's intervals must end in
+            # it.
+            span=window.size if parent is None else window.size - parent.size + 1,
+            slide=window.slide,
+            offset=window.offset,
+            # A window that grows leaves out all before its begin.
+            period=window.size if window.grows else 0,
+            phase=window.offset,
+            lead=window.size - window.slide,
+        )
         self._offsets = None if offsets is None else np.array(offsets, np.int64)
         self.given = Position(-1, 0)
         self.row = 0
@@ -72,23 +70,15 @@ class NodeRuntime:
         """
         done = False
         while not done:
-            lows, highs, window_begins = (np.empty(CHUNK, np.int64) for _ in range(3))
+            lows, highs, window_begins = ranges = tuple(np.empty((3, CHUNK), np.int64))
             count, row, key, begin, done = close(
                 rows.keys[self.row :],
                 rows.starts[self.row :],
-                self._span,
-                self._window.slide,
-                self._window.offset,
-                *self._cut,
-                self.given.key,
-                self.given.time,
-                until.key,
-                until.time,
-                begins[0],
-                begins[1],
-                lows,
-                highs,
-                window_begins,
+                self._shape,
+                self.given,
+                until,
+                begins,
+                ranges,
             )
             lows, highs = lows[:count] + self.row, highs[:count] + self.row
             self.given = Position(key, begin)
@@ -126,3 +116,44 @@ class NodeRuntime:
             component: foldings[component].over_few(picked[:count], firsts, technique)
             for component, technique in self.techniques.items()
         }
+
+
+class Feed:
+    """Hands the partials of one parent to its readers.
+
+    It keeps the rows that later windows may need: at most those of the longest window, of one key.
+    """
+
+    def __init__(self, readers: tuple[tuple[Node, NodeRuntime], ...], layout: Layout) -> None:
+        self._readers = readers
+        self._storages = {
+            component: layout.of(component)
+            for _, reader in readers
+            for component in reader.techniques
+        }
+        self.pending: Partials | None = None
+
+    def push(
+        self, arrived: Partials, until: Position, begins: Mapping[Window, tuple[int, int]] | None
+    ) -> Iterator[tuple[Node, Partials, Position]]:
+        """Yields each reader's windows that close now that everything before `until` has arrived.
+
+        They come with the position before which the reader has given out everything. `begins` has
+        the first and the last begin that is asked of each window; None asks for all.
+        """
+        rows = arrived.select(self._storages)
+        if self.pending is not None:
+            rows = self.pending.concatenate(rows)
+        foldings = {
+            component: self._storages[component].folding(column, rows.keys)
+            for component, column in rows.columns.items()
+        }
+        for node, reader in self._readers:
+            asked = ALL_BEGINS if begins is None else begins[node.window]
+            for chunk, reached in reader.push(rows, foldings, until, asked):
+                yield node, chunk, reached
+        first = min(reader.row for _, reader in self._readers)
+        for _, reader in self._readers:
+            reader.row -= first
+        # Copy, so that the last rows do not keep the whole batch in memory.
+        self.pending = rows.rows(first).copy() if first < len(rows) else None

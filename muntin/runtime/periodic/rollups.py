@@ -20,8 +20,8 @@ from muntin.model.windows.window import Window
 from muntin.runtime.columns.keys import changes
 from muntin.runtime.columns.partials import Bools, Int64s, Partials
 from muntin.runtime.columns.row_order import sort_slices
-from muntin.runtime.periodic.feed import Feed
-from muntin.runtime.periodic.node import END, NodeRuntime, Position
+from muntin.runtime.periodic.intervals import Position
+from muntin.runtime.periodic.node import END, Feed, NodeRuntime
 from muntin.runtime.periodic.tree import partials_of
 from muntin.runtime.storage.layout import Layout
 

@@ -11,8 +11,8 @@ from muntin.runtime.columns.chunks import chunks
 from muntin.runtime.columns.keys import KeyNumbers
 from muntin.runtime.columns.numbers import integers_of
 from muntin.runtime.columns.partials import Int64s, Partials
-from muntin.runtime.periodic.feed import Feed
-from muntin.runtime.periodic.node import END, NodeRuntime, Position
+from muntin.runtime.periodic.intervals import Position
+from muntin.runtime.periodic.node import END, Feed, NodeRuntime
 from muntin.runtime.storage.layout import Layout, all_slots, fill_slots, node_numbers, slots_of
 
 NODE = "node"

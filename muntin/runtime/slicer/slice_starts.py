@@ -30,7 +30,7 @@ def slice_starts(times: Int64s, edges: tuple[Edges, ...]) -> SliceStarts:
     row = count = 0
     while row < len(times):
         table = table_of_values(starts, count)
-        row, count = _number(times, periods, phases, table, starts, numbers, row, count, _LATEST)
+        row, count = _number(times, periods, phases, table, starts, numbers, row, count)
     return SliceStarts(numbers=numbers, starts=starts[:count].copy())
 
 
@@ -60,7 +60,6 @@ def _number_slices(
     numbers: Any,
     row: int,
     count: int,
-    latest: int,
 ) -> tuple[int, int]:
     """Fill `numbers` and `starts` until the table is half full; see `distinct`.
 
@@ -77,7 +76,7 @@ def _number_slices(
                 break
             since, until = _slice_at(instant, periods, phases)
             start = instant - since
-            end = instant + until if instant <= latest - until else latest
+            end = instant + until if instant <= _LATEST - until else _LATEST
             place = place_of(table, starts, start)
             if table[place] == 0:
                 starts[count] = start

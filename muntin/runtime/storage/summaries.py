@@ -76,6 +76,14 @@ def _mean(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.A
     return (pa.array(totals / np.maximum(sets.sizes, 1), mask=sets.sizes == 0),)
 
 
+def _xor(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    column = sets.column
+    running = np.concatenate([np.zeros(1, np.int64), np.bitwise_xor.accumulate(column.codes)])
+    # What stands before a window's values is its own inverse.
+    bits = running[column.offsets[1:]] ^ running[column.offsets[:-1]]
+    return (pa.array(bits, mask=sets.sizes == 0),)
+
+
 def _values(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
     return (sets.column.lists(),)
 
@@ -196,6 +204,7 @@ _SUMMARIES: dict[str, _Summary] = {
     "count": _count,
     "sum": _sum,
     "mean": _mean,
+    "xor": _xor,
     "values": _values,
     "ordered": _ordered,
     "percentile": _percentile,

@@ -76,7 +76,7 @@ class Checkpoint:
         return f"{self.directory}/{SPARK}"
 
     def check(self) -> None:
-        """Refuse a checkpoint from which a stream would go on with wrong answers."""
+        """Refuse a checkpoint from which a stream would continue with wrong answers."""
         if not self._plan_names:
             return
         first = int(self._plan_names[0].removeprefix(_PREFIX).removesuffix(_SUFFIX))
@@ -96,7 +96,7 @@ class Checkpoint:
             raise RunError(f"the checkpoint {self.directory} cannot be read: {said}") from None
 
     def is_as_read(self) -> bool:
-        """Whether the plans are those that were there when this was made."""
+        """Whether no plan was added or deleted since this object was made."""
         return self._plan_names == self._list_plans()
 
     def latest(self) -> StoredPlan | None:
@@ -197,7 +197,7 @@ class Checkpoint:
             if is_folder and isinstance(self.folder, Folder):
                 raise RunError(
                     f"the checkpoint {self.directory} was made by a pipeline on Spark Connect, "
-                    f"which keeps each plan as a folder; go on with a Spark Connect session, or "
+                    f"which keeps each plan as a folder; continue with a Spark Connect session, or "
                     f"start with a new checkpoint and a new sink"
                 ) from None
             what = f"the plan {name} cannot be read ({job_error_text(error)})"

@@ -94,7 +94,7 @@ class SparkLogs:
 
 
 def damage_error(directory: str, what: str) -> RunError:
-    """The error of a checkpoint from which a stream would go on with wrong answers."""
+    """Returns the error of a checkpoint from which a stream would continue with wrong answers."""
     return RunError(
         f"the checkpoint {directory} is damaged: {what}; restore it from a copy, or start with a "
         f"new checkpoint and a new sink"

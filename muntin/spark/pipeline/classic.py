@@ -47,7 +47,7 @@ class MicroBatch(Answers):
 
     @contextmanager
     def each(self) -> Iterator[list[Answer]]:
-        """A frame for every query that has answers; columns that are never null say so."""
+        """A frame for every query that has answers, with the nullability of its own columns."""
         with self.stored():
             yield [
                 Answer(

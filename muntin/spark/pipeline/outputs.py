@@ -36,8 +36,8 @@ def open_outputs(
     if outputs.late is not None:
         if not bound.is_one_stream:
             raise RunError(
-                "late= does not go with a stream that is, or may be, united of several with a "
-                "watermark each: nobody knows which of its rows are too late; leave it out"
+                "late= does not work with a stream that is, or may be, a union of several with a "
+                "watermark each: it is unknown which of its rows are too late; leave it out"
             )
         if outputs.late.output is not None:
             _check_late_folder(context.session, outputs.late.output, written)

@@ -245,16 +245,16 @@ class Pipeline:
 
     def _repr_html_(self) -> str:
         status = self.status()
-        told = [
+        heading = [
             f"Pipeline {self.name!r} {self._state}",
             f"{status.batches} batches, {status.rows_in:,} events, {status.late_rows:,} late",
         ]
-        told += [f"watermark {status.watermark}"] if status.watermark else []
-        told += [f"error: {status.error}"] if status.error else []
+        heading += [f"watermark {status.watermark}"] if status.watermark else []
+        heading += [f"error: {status.error}"] if status.error else []
         rows = [
             (name, f"{each.rows:,}", f"{each.late_rows:,}") for name, each in status.queries.items()
         ]
-        return html_table("; ".join(told), ("query", "rows", "late events"), rows)
+        return html_table("; ".join(heading), ("query", "rows", "late events"), rows)
 
     @property
     def _state(self) -> str:

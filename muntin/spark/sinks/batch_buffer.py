@@ -93,7 +93,7 @@ class BatchBuffer:
     def forget(self, until: int) -> None:
         """Delete the batches up to a number: they were published, by a batch that is finished."""
         left = self._delete_batches([number for number in self.numbers() if number <= until])
-        # After them: as long as one of them is there, this tells that it was published.
+        # Last: as long as one of the batches is there, this file shows that it was published.
         self._folder.delete(_PUBLISHED)
         if not left:
             self._folder.delete("")

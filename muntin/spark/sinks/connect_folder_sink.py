@@ -5,7 +5,7 @@ output/_muntin.json         the mark of the checkpoint that fills it, the format
 
 A client cannot move files, so files are not put in place one by one: Spark's writer replaces all
 that is in the folder of a query and a batch. Spark's own file sink would leave out a batch whose
-answers it has, and with it the state that this batch leaves behind, so a stream would not go on
+answers it has, and with it the state that this batch leaves behind, so a stream would not continue
 after a cut.
 """
 

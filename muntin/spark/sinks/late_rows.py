@@ -38,9 +38,8 @@ class LateRowsSink:
     ) -> None:
         if is_connect(context.session):
             raise RunError(
-                "late does not work on Spark Connect: which rows are late is told to the tasks by "
-                "the process that starts each batch, which is the server; status().late_rows "
-                "counts them"
+                "late does not work on Spark Connect: the server starts each batch, and would have "
+                "to tell the tasks which rows are late; status().late_rows counts them"
             )
         files = Files(late) if isinstance(late, str | Path) else late
         self._function = None if isinstance(files, Files) else files

@@ -132,7 +132,7 @@ class EventColumns(Events):
     def _filter(self) -> str | None:
         """Returns a filter that Spark does not move below the watermark.
 
-        The watermark tells up to when events were read, and a query that is added is complete from
+        The watermark shows up to when events were read, and a query that is added is complete from
         there on. Below a filter it would follow only the events of the queries that ran before.
         Spark moves every condition down that does not mention the watched column.
         """

@@ -287,7 +287,7 @@ class StreamAnswers:
 
 
 def _decode_key(slot: str, field: StructField) -> str:
-    """Returns a key in its own type; one that cannot be null says so, as Spark's would."""
+    """Returns a key in its own type; not nullable where Spark's would not be."""
     code = key_code(field.dataType)
     value = slot
     if not field.nullable:

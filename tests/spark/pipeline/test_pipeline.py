@@ -51,7 +51,7 @@ def test_stop_go_on_add_and_remove(spark, tmp_path):
             options=StreamOptions(retain="10 minutes", buckets=2),
         )
 
-    source.put(joined(made[:2]), joined(made[2:4]))
+    source.put(joined(made[:4]))
     with go([MINUTE, SLIDE]) as pipeline:
         pipeline.process_all_available()
     source.put(made[4])

@@ -144,7 +144,7 @@ def test_a_query_is_added_to_data_with_a_watermark(spark, tmp_path):
 def test_no_query_is_added_to_several_watermarks(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
     data = UPSTREAM["a union"](source.stream())
-    with pytest.raises(RunError, match="late= does not go with a stream that is, or may be"):
+    with pytest.raises(RunError, match="late= does not work with a stream that is, or may be"):
         start([MINUTE], data, checkpoint=tmp_path / "check", late=print)
     source.put(*events(8, files=1))
     with start(
