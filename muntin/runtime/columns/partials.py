@@ -69,7 +69,7 @@ class PartialColumn:
 
     def concatenate(self, newer: Self) -> Self:
         newer, codes = newer.in_codes_of(self)
-        older = self if codes is None else self.recoded(codes)
+        older = self if codes is None else self.with_codes(codes)
         present = None
         if older.present is not None or newer.present is not None:
             present = np.concatenate(
@@ -91,7 +91,7 @@ class PartialColumn:
         the older codes; None: the older ones keep their codes. Numbers have no codes."""
         return self, None
 
-    def recoded(self, codes: Int64s) -> Self:
+    def with_codes(self, codes: Int64s) -> Self:
         """Returns the partials with the new code of each code."""
         (old,) = self.scalars
         if self.present is not None:

@@ -79,7 +79,7 @@ def _mean(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.A
 def _xor(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
     column = sets.column
     running = np.concatenate([np.zeros(1, np.int64), np.bitwise_xor.accumulate(column.codes)])
-    # What stands before a window's values is its own inverse.
+    # The bits before a window's values cancel out.
     bits = running[column.offsets[1:]] ^ running[column.offsets[:-1]]
     return (pa.array(bits, mask=sets.sizes == 0),)
 
@@ -88,7 +88,7 @@ def _values(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa
     return (sets.column.lists(),)
 
 
-def _ordered(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+def _list_in_order(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
     """Lists the values of each window in their order, each as often as it occurs."""
     column = sets.column
     windows = np.repeat(np.arange(len(column)), np.diff(column.offsets))
@@ -184,8 +184,9 @@ def _items(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.
     return (items_sketches(sets, aggregate.parameters, value_type),)
 
 
-def _made_in_parts(make: Callable[[SetColumn, tuple[str, ...]], pa.Array]) -> _Summary:
-    """Returns what sums up sets as sketches, which are much smaller than the sets of windows."""
+def _sketch_in_parts(make: Callable[[SetColumn, tuple[str, ...]], pa.Array]) -> _Summary:
+    """Returns a summary that makes sketches of some windows at a time: sketches are much smaller
+    than the sets of windows."""
 
     def sketches(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
         made = [make(column, aggregate.parameters) for column in sets.columns(_AT_ONCE)]
@@ -195,7 +196,7 @@ def _made_in_parts(make: Callable[[SetColumn, tuple[str, ...]], pa.Array]) -> _S
 
 
 def _united_kll(kind: str) -> _Summary:
-    return _made_in_parts(
+    return _sketch_in_parts(
         lambda sets, given: kll.united_sketches(sets, kll_accuracy(given) if given else None, kind)
     )
 
@@ -206,7 +207,7 @@ _SUMMARIES: dict[str, _Summary] = {
     "mean": _mean,
     "xor": _xor,
     "values": _values,
-    "ordered": _ordered,
+    "ordered": _list_in_order,
     "percentile": _percentile,
     "discrete": _percentile,
     "mode": _mode,
@@ -218,13 +219,15 @@ _SUMMARIES: dict[str, _Summary] = {
     **{f"united_kll_{kind}": _united_kll(number) for kind, number in _KLL_TYPES.items()},
     "top": _top,
     "items": _items,
-    "theta": _made_in_parts(lambda sets, given: theta.sketches_of_values(sets, theta_bits(given))),
-    "united_theta": _made_in_parts(
+    "theta": _sketch_in_parts(
+        lambda sets, given: theta.sketches_of_values(sets, theta_bits(given))
+    ),
+    "united_theta": _sketch_in_parts(
         lambda sets, given: theta.united_sketches(sets, theta_bits(given))
     ),
-    "common_theta": _made_in_parts(lambda sets, given: theta.common_sketches(sets)),
-    "hll": _made_in_parts(lambda sets, given: hll.sketches_of_values(sets, hll_bits(given))),
-    "united_hll": _made_in_parts(
+    "common_theta": _sketch_in_parts(lambda sets, given: theta.common_sketches(sets)),
+    "hll": _sketch_in_parts(lambda sets, given: hll.sketches_of_values(sets, hll_bits(given))),
+    "united_hll": _sketch_in_parts(
         lambda sets, given: hll.united_sketches(sets, may_differ=allows_different_sizes(given))
     ),
 }
