@@ -1,6 +1,6 @@
 """Columns of partials in (key, start) order: what flows from slices to nodes and between nodes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
@@ -47,25 +47,18 @@ class PartialColumn:
         return None if self.present is None else ~self.present
 
     def rows(self, first: int) -> Self:
-        return replace(
-            self,
-            scalars=tuple(scalar[first:] for scalar in self.scalars),
-            present=None if self.present is None else self.present[first:],
-        )
+        return self._each(lambda array: array[first:])
 
     def where(self, chosen: Bools | Int64s) -> Self:
-        return replace(
-            self,
-            scalars=tuple(scalar[chosen] for scalar in self.scalars),
-            present=None if self.present is None else self.present[chosen],
-        )
+        return self._each(lambda array: array[chosen])
 
     def copy(self) -> Self:
-        return replace(
-            self,
-            scalars=tuple(scalar.copy() for scalar in self.scalars),
-            present=None if self.present is None else self.present.copy(),
-        )
+        return self._each(np.copy)
+
+    def _each(self, change: Callable[[Any], Any]) -> Self:
+        scalars = tuple(map(change, self.scalars))
+        present = None if self.present is None else change(self.present)
+        return replace(self, scalars=scalars, present=present)
 
     def concatenate(self, newer: Self) -> Self:
         newer, codes = newer.in_codes_of(self)
