@@ -2,7 +2,7 @@
 
 import pytest
 
-from muntin.spark.settings import settings
+from muntin.spark.engine.settings import settings
 from tests.support.executed_plans import columns_read, scans
 
 

@@ -17,7 +17,7 @@ from muntin.measure.processes import Cost, cheapest, measure, settle
 from muntin.measure.progress import Steps
 from muntin.model.plan import Plan
 from muntin.model.trees import PeriodicTree
-from muntin.spark.binding.instants import slice_start
+from muntin.spark.binding.grouping_sql import slice_start
 
 # One event in each unit of time: η = 1, as in the paper.
 RATE = 1.0

@@ -27,7 +27,7 @@ from muntin.measure.progress import Steps
 from muntin.model.query import Query
 from muntin.model.windows.data_windows import Session
 from muntin.optimizer.strategies import DEFAULT
-from muntin.spark.output.together import named
+from muntin.spark.output.long_form import with_query_name
 
 # If plain Spark would take hours over all events, answers are compared on this many.
 EQUAL_ON = 2_000
@@ -82,7 +82,7 @@ def read_sets(names: str) -> list[str]:
 
 def plain_spark(queries: Sequence[Query], events: DataFrame) -> DataFrame:
     """Answers with Spark's own `window` or `session_window`, in the form of `together()`."""
-    frames = [named(query.name, _plain_query(query, events)) for query in queries]
+    frames = [with_query_name(query.name, _plain_query(query, events)) for query in queries]
     return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
 
 

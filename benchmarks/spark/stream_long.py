@@ -19,8 +19,8 @@ from muntin.errors import RunError
 from muntin.measure.processes import private_memory
 from muntin.measure.progress import Steps
 from muntin.spark.engine.jvm import live_bytes
+from muntin.spark.engine.settings import settings
 from muntin.spark.pipeline.reports import QueryReports
-from muntin.spark.settings import settings
 
 BATCHES = 500
 # Events of a batch, the event time that a batch is ahead of the one before, and keys. The longest

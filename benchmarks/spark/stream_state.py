@@ -28,8 +28,8 @@ from muntin.measure.processes import settle
 from muntin.measure.progress import Steps
 from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
+from muntin.spark.engine.settings import settings
 from muntin.spark.pipeline.stream_options import StreamOptions
-from muntin.spark.settings import settings
 
 # Files of an hour each, one per batch: this many until the retained state has its full size, then
 # those whose batches are timed.

@@ -24,9 +24,9 @@ from muntin.measure.processes import Cost, measure_in_turns
 from muntin.measure.progress import Steps
 from muntin.model.query import Query
 from muntin.optimizer.strategies import STEADY
-from muntin.spark.output.together import QUERY, named
+from muntin.spark.engine.settings import settings
+from muntin.spark.output.long_form import QUERY, with_query_name
 from muntin.spark.pipeline.stream_options import StreamOptions
-from muntin.spark.settings import settings
 from muntin.spark.stream.source import SETTINGS
 
 FILES = 20
@@ -213,7 +213,7 @@ class _Bench:
                 # No window has closed, such as sessions of keys that have events all the time.
                 events = self.session.read.parquet(str(self.folder / "events"))
                 frame = plain_spark([query], events).limit(0)
-            frames.append(frame if QUERY in frame.columns else named(query.name, frame))
+            frames.append(frame if QUERY in frame.columns else with_query_name(query.name, frame))
         return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
 
 

@@ -15,10 +15,9 @@ from muntin.optimizer.optimize import optimize
 from muntin.optimizer.strategies import DEFAULT
 from muntin.spark.batch.results import Results
 from muntin.spark.binding.bind_batch import bind_batch
-from muntin.spark.binding.bind_periodic import leave_to_spark
-from muntin.spark.binding.estimate import estimate
+from muntin.spark.binding.estimate import estimate, with_facts
+from muntin.spark.binding.leave_to_spark import leave_to_spark
 from muntin.spark.binding.relations import Data, Relations
-from muntin.spark.binding.sample import with_facts
 from muntin.spark.frames.read_frames import read_frames
 
 Queries = Workload | Query | PlainQuery | Iterable[Query | PlainQuery]

@@ -17,7 +17,7 @@ from muntin.cli.run import run_verb
 from muntin.cli.stream import stream_verb
 from muntin.cli.warmup import warmup_verb
 from muntin.errors import MuntinError
-from muntin.spark.session import one_line
+from muntin.spark.error_text import error_line
 
 app = typer.Typer(
     help="Many window aggregate queries over one stream, computed once, on Apache Spark.",
@@ -91,4 +91,4 @@ def _error_line(error: Exception) -> str | None:
         context = getattr(error, "ctx", None)
         hint = f". See `{context.command_path} --help`." if context else ""
         return " ".join(error.format_message().split()).rstrip(".") + hint
-    return one_line(error)
+    return error_line(error)

@@ -20,8 +20,8 @@ from muntin.model.workload import PlanOptions, Workload, workload
 from muntin.optimizer.optimize import compare, optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import DEFAULT, STEADY
+from muntin.spark.binding.estimate import with_facts
 from muntin.spark.binding.relations import Relations
-from muntin.spark.binding.sample import with_facts
 from muntin.spark.session import SparkOptions, session_at
 
 

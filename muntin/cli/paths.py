@@ -64,7 +64,7 @@ def check_absent(output: str, names: Iterable[str], exists: Callable[[str], bool
     for name in names:
         if exists(name):
             raise RunError(
-                f"query {name!r}: {output.rstrip('/')}/{name} is there already; "
+                f"query {name!r}: {output.rstrip('/')}/{name} exists already; "
                 f"name another --output, or add --mode overwrite or --mode append"
             )
 

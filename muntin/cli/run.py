@@ -17,8 +17,8 @@ from muntin.cli.sql_file import SqlFile
 from muntin.errors import RunError, nearest
 from muntin.measure.progress import Steps
 from muntin.spark.batch.write import MODES
+from muntin.spark.engine.folder import Folder
 from muntin.spark.files import rows_in
-from muntin.spark.folder import Folder
 from muntin.spark.session import session_at
 
 

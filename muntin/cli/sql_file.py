@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from muntin.errors import ParseError, RefusedError, RunError
 from muntin.model.query import PlainQuery, Query
-from muntin.spark.syntax import has_function, syntax_problem, without_place
+from muntin.spark.engine.statements import has_function, syntax_problem, without_place
 from muntin.sql import parse_sql
 from muntin.sql.dialects import to_spark_sql
 from muntin.sql.likely_errors import LikelyError, find_likely_errors

@@ -22,15 +22,16 @@ from muntin.errors import MuntinError, RunError
 from muntin.model.query import PlainQuery, Query
 from muntin.model.time import parse_duration
 from muntin.optimizer.strategies import STEADY
+from muntin.spark.engine.folder import texts_in
 from muntin.spark.engine.session_kind import cores_of
+from muntin.spark.engine.settings import settings
+from muntin.spark.error_text import error_line
 from muntin.spark.files import INPUT_FORMATS, FileKind, InputFormat, stream_files
-from muntin.spark.folder import texts_in
 from muntin.spark.frames.stream_frames import WATERMARK
 from muntin.spark.pipeline.pipeline import Pipeline
 from muntin.spark.pipeline.status import Status
 from muntin.spark.pipeline.stream_options import DROP_QUERY, STOP, StreamOptions
-from muntin.spark.session import one_line, session_at
-from muntin.spark.settings import settings
+from muntin.spark.session import session_at
 from muntin.spark.sinks.folder_sink import Files
 
 # The file in the checkpoint that stores the input's format and columns. Spark's readers ignore
@@ -45,7 +46,7 @@ class StreamArguments:
     """The options that only `muntin stream` has."""
 
     checkpoint: str = option(
-        "DIR", "Where the stream keeps how far it is, to go on.", default=MISSING
+        "DIR", "Where the stream keeps its progress, to continue from.", default=MISSING
     )
     input: str | None = option("DIR", "Where files of parquet, csv or json arrive.")
     table: str | None = option("TABLE", "Instead: a table of a catalog of Spark's.")
@@ -72,7 +73,7 @@ class StreamArguments:
     )
     on_error: str = option(
         f'{STOP}|"{DROP_QUERY}"',
-        "What to do if a query fails: stop, or go on with the others.",
+        "What to do if a query fails: stop, or continue with the others.",
         default=STOP,
     )
 
@@ -152,7 +153,7 @@ class StreamJob:
         is_set = {"--late": self.stream.late is not None, "--compact": self.stream.compact > 1}
         for name in (name for name, is_used in is_set.items() if is_used):
             raise RunError(
-                f"{name} does not go with --remote: a client of Spark Connect reaches neither "
+                f"{name} does not work with --remote: a client of Spark Connect reaches neither "
                 f"the batches of a stream nor its files"
             )
 
@@ -176,11 +177,11 @@ def stream_verb(
     $ muntin stream dashboard.sql --input in --output answers --checkpoint check
     $ muntin stream dashboard.sql --input in --output answers --checkpoint check --watch
 
-    Ctrl-C stops after the batch, with exit code 0, and the same command goes on from there; a
+    Ctrl-C stops after the batch, with exit code 0, and the same command continues from there; a
     second Ctrl-C stops at once. Put files into the input by moving them there, whole: Spark reads
     each once. The first must be there at the first start, to find the columns in. Answers in csv
     are always flat, as with --flatten. With --watch, queries that you add to FILE.sql, change or
-    remove are so in the stream; if they are wrong, the error is shown and the old ones go on.
+    remove are so in the stream; if they are wrong, the error is shown and the old ones continue.
     With --remote, the stream runs on the server, into folders such as query=hot, and without
     --late and --compact.
     """
@@ -201,7 +202,7 @@ def stream_verb(
             _follow(pipeline, session, job.source, edits, stop, view)
             pipeline.stop()
             view.show(pipeline.status())
-            view.say("stopped; the same command goes on from here")
+            view.say("stopped; the same command continues from here")
 
 
 def _start(job: StreamJob, queries: list[Query | PlainQuery], session: SparkSession) -> Pipeline:
@@ -280,7 +281,7 @@ def poll_edits(edits: Edits, view: StatusView) -> bool:
     """Whether the file has new text; reports when it cannot be read, and when it can again."""
     problem, is_new = edits.problem, edits.poll()
     if edits.problem is not None and edits.problem != problem:
-        view.say(f"{edits.problem}; the queries before go on", wrong=True)
+        view.say(f"{edits.problem}; the earlier queries continue", wrong=True)
     elif edits.problem != problem:
         view.say(f"{edits.file} can be read again")
     return is_new
@@ -299,8 +300,8 @@ def _apply_edit(pipeline: Pipeline, session: SparkSession, file: Path, view: Sta
             pipeline.replace(sql_file.queries)
     except (MuntinError, PySparkException, Py4JError, OSError) as error:
         is_own = isinstance(error, MuntinError | OSError)
-        message = str(error) if is_own else one_line(error)
-        view.say(f"{' '.join((message or '').split())}; the queries before go on", wrong=True)
+        message = str(error) if is_own else error_line(error)
+        view.say(f"{' '.join((message or '').split())}; the earlier queries continue", wrong=True)
         return
     starts = [
         f"{name} complete from {format_start(pipeline.complete_from[name])}"

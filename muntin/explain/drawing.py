@@ -36,7 +36,7 @@ def wrap(content: str, width: float, size: float, *, most: int) -> list[str]:
 
 
 def element(tag: str, content: str | None = None, /, **attributes: float | str) -> str:
-    """Returns an element; `_` in the name of an attribute stands for `-`."""
+    """Returns an element; `_` in the name of an attribute becomes `-`."""
     texts = [
         f" {name.replace('_', '-')}={quoteattr(value if isinstance(value, str) else number(value))}"
         for name, value in attributes.items()

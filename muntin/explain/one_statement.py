@@ -224,14 +224,14 @@ class _Family:
         wanted = [column.expression for column in query.columns]
         wanted += [query.having] if query.having else []
         made = [f"_muntin_{number}_{index}" for index in range(len(wanted))]
-        beside = [f"{text} AS {quoted(name)}" for name, text in names.items()]
+        named = [f"{text} AS {quoted(name)}" for name, text in names.items()]
         computed = [
             f"CASE WHEN {here} THEN {text} END AS {name}"
             for text, name in zip(wanted, made, strict=True)
         ]
         self._scopes.append(
             (
-                f"SELECT struct(*) AS {_ROW},\n  " + ",\n  ".join(beside),
+                f"SELECT struct(*) AS {_ROW},\n  " + ",\n  ".join(named),
                 f"SELECT {_ROW}.*,\n  " + ",\n  ".join(computed),
             )
         )

@@ -60,7 +60,7 @@ def slice_tables(tree: PeriodicTree, plan: Plan) -> SliceTables:
         tables = ((name, events.text()), (SLICES, _fold_pass(tree, events, name)))
     return SliceTables(
         tables=tables,
-        cut=_cut(tree.slicing),
+        cut=_tumbling(tree.slicing),
         keys=events.keys_of(tree),
         names=events.names_of(tree),
     )
@@ -80,7 +80,7 @@ class GroupedEvents:
             for tree in trees:
                 if key in tree.grouping.keys:
                     self._keys.setdefault(self._key(key, tree), f"k{len(self._keys)}")
-        self._slice = window_call(_cut(slicing), self._grouping.time)
+        self._slice = window_call(_tumbling(slicing), self._grouping.time)
         self._names: dict[tuple[Component, str | None], str] = {}
         for tree in trees:
             guard = self._guard(tree)
@@ -146,7 +146,7 @@ def _fold_pass(tree: PeriodicTree, events: GroupedEvents, source: str) -> str:
     ]
     count = events.count_for(tree)
     where = "" if count is None else f"\nWHERE {count} > 0"
-    groups = ", ".join([*keys, window_call(_cut(tree.slicing), "w.start")])
+    groups = ", ".join([*keys, window_call(_tumbling(tree.slicing), "w.start")])
     return f"SELECT {join_columns(columns)}\nFROM {source}{where}\nGROUP BY {groups}"
 
 
@@ -154,7 +154,7 @@ def _components(tree: PeriodicTree) -> dict[Component, None]:
     return dict.fromkeys(part for aggregate in tree.aggregates for part in aggregate.components)
 
 
-def _cut(slicing: Slicing) -> Window:
+def _tumbling(slicing: Slicing) -> Window:
     """Returns the tumbling window whose edges include all edges of a slicing."""
     cell = grid(slicing.edges)
     return Window(size=cell.period, slide=cell.period, offset=cell.phase)

@@ -136,8 +136,8 @@ def _heading(plan: Plan, width: int) -> Iterator[str]:
         return
     yield from _indent(f"{trees}; costs for {rate} and {keys}", width)
     table = []
-    for name, cost, beside in words.comparison(plan):
-        note = f"this plan costs {beside}" if beside else ""
+    for name, cost, ratio in words.comparison(plan):
+        note = f"this plan costs {ratio}" if ratio else ""
         if name == "this plan":
             spent = words.cost_parts(plan).items()
             note = ", ".join(f"{part} {words.figure(ops)}" for part, ops in spent)
@@ -156,8 +156,8 @@ def _strategies(plan: Plan, width: int) -> Iterator[str]:
     yield f"strategies by cost{before}"
     yield from _table(
         [
-            (words.cost(cost), beside, ", ".join(names))
-            for cost, beside, names in words.strategies(plan)
+            (words.cost(cost), ratio, ", ".join(names))
+            for cost, ratio, names in words.strategies(plan)
         ],
         width,
         right=(0,),

@@ -153,14 +153,14 @@ def strategies(plan: Plan) -> Iterator[tuple[float, str, list[str]]]:
     # The plan may cost less: groupings can have trees of different strategies, and share passes.
     base = min(plan.considered.values(), default=0.0)
     for name, spent in sorted(tried, key=lambda item: (item[1], item[0] not in plan.taken)):
-        beside = "" if name in plan.taken else ratio(spent, base)
-        least, names = groups.setdefault("" if beside == "the same" else beside, (spent, []))
+        times = "" if name in plan.taken else ratio(spent, base)
+        least, names = groups.setdefault("" if times == "the same" else times, (spent, []))
         if name in plan.taken:
             names.insert(0, f"{name} (chosen)")
         else:
             names.append(name)
-    for beside, (least, names) in groups.items():
-        yield least, beside, names
+    for times, (least, names) in groups.items():
+        yield least, times, names
 
 
 def groupings_share(plan: Plan) -> bool:
@@ -193,13 +193,13 @@ def explain_choice(plan: Plan) -> str:
 
 def sets_of_values(plan: Plan) -> Iterator[str]:
     """Yields a sentence for each set of values in the slices, with its mean size."""
-    told: set[str] = set()
+    seen: set[str] = set()
     for tree in plan.periodic_trees:
         parts = (part for aggregate in tree.aggregates for part in aggregate.sets_of_values)
         for value in dict.fromkeys(part.value_in_set for part in parts):
-            if tree.engine is Engine.SPARK or value in told:
+            if tree.engine is Engine.SPARK or value in seen:
                 continue
-            told.add(value)
+            seen.add(value)
             kept = f"Slices keep sets of {clean(value)}"
             pairs = plan.workload.live.get(frozenset({*tree.grouping.keys, value}))
             if pairs is None:
@@ -223,9 +223,9 @@ def relation(grouping: Grouping | Family | SqlText) -> str:
 
 def conditions(grouping: Grouping) -> tuple[str, ...]:
     """Returns the filter, the keys and the time column of a grouping, if it has them."""
-    told = [f"where {grouping.where}"] if grouping.where else []
-    told += [f"by {', '.join(grouping.keys)}"] if grouping.keys else []
-    return tuple(clean(text) for text in [*told, f"over {grouping.time}"])
+    parts = [f"where {grouping.where}"] if grouping.where else []
+    parts += [f"by {', '.join(grouping.keys)}"] if grouping.keys else []
+    return tuple(clean(text) for text in [*parts, f"over {grouping.time}"])
 
 
 def slices(slicing: Slicing) -> str:

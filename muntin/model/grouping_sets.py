@@ -1,4 +1,4 @@
-"""Grouping sets: a query that groups by several sets of keys, and what tells its rows apart."""
+"""Grouping sets: a query that groups by several sets of keys, with marks for the set of a row."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,14 +48,15 @@ def grouping_sets(*sets: str | Sequence[str] | GroupingSets) -> GroupingSets:
     return GroupingSets(tuple(listed))
 
 
-def crossed(keys: Iterable[str | GroupingSets]) -> tuple[tuple[str, ...], ...]:
-    """Returns the sets of a whole GROUP BY: one of each grouping sets, beside all other keys."""
+def cross_sets(keys: Iterable[str | GroupingSets]) -> tuple[tuple[str, ...], ...]:
+    """Returns the sets of a whole GROUP BY: every combination of one set from each, with all
+    other keys."""
     choices = [key.sets if isinstance(key, GroupingSets) else ((key,),) for key in keys]
     return tuple(_flat(chosen) for chosen in product(*choices))
 
 
 def flat(keys: Iterable[str | GroupingSets]) -> tuple[str, ...]:
-    """Returns every key of a whole GROUP BY once, in the order in which they stand there."""
+    """Returns every key of a whole GROUP BY once, in the order in which they are written."""
     groups = (key.sets if isinstance(key, GroupingSets) else ((key,),) for key in keys)
     return _flat(one for sets in groups for one in sets)
 

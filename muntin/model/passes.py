@@ -7,8 +7,8 @@ from muntin.errors import ModelError
 from muntin.model.engine import Engine
 from muntin.model.slicing import Slicing
 
-# From so many trees on, the slicer folds them from the finest slices of a chunk of events, if these
-# have so many events each.
+# The slicer folds trees from the finest slices of a chunk of events if there are at least this many
+# trees, and at least this many events in a slice.
 TREES_TO_FOLD = 8
 EVENTS_TO_FOLD = 4
 
@@ -22,14 +22,14 @@ class Pass:
     of every tree from the events themselves, or does the same with a chunk of them.
     """
 
-    # Tells passes apart that read the same.
+    # Distinguishes passes with equal fields.
     number: int
     # Who makes the slices: Spark's own GROUP BY, or the compiled slicer, which gets the events.
     engine: Engine
     keys: tuple[str, ...]
     slicing: Slicing
-    # Whether events that no tree's filter lets in are left out before all else. To ask all filters
-    # of every event costs something, too.
+    # Whether events that pass no tree's filter are dropped first. Evaluating all filters for every
+    # event has a cost, too.
     leaves_out: bool = True
     # Operations per second spent on reading and cutting; what each tree costs comes on top.
     cost: float = 0.0
@@ -43,7 +43,7 @@ class Pass:
         return set(keys) <= set(self.keys) and self.slicing.includes(slicing)
 
     def filter_of(self, filters: Sequence[str | None]) -> str | None:
-        """Returns what is asked of events before all else, for trees with these filters."""
+        """Returns the filter that events must pass first, for trees with these filters."""
         return common_filter(filters) if self.leaves_out or len(set(filters)) == 1 else None
 
 

@@ -192,7 +192,7 @@ class Plan:
         return explain.headline(self)
 
     def explain(self) -> str:
-        """Returns the plan as a text tree, with its cost beside the unshared one."""
+        """Returns the plan as a text tree, with its cost next to the unshared one."""
         from muntin import explain
 
         return explain.text(self)

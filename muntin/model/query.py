@@ -6,7 +6,7 @@ from functools import cached_property
 
 from muntin.aggregates.aggregate import Aggregate
 from muntin.errors import ModelError
-from muntin.model.grouping_sets import GroupingSets, Mark, check_sets, crossed, flat
+from muntin.model.grouping_sets import GroupingSets, Mark, check_sets, cross_sets, flat
 from muntin.model.windows.cumulate import GROWN, CumulateWindow
 from muntin.model.windows.data_windows import Custom, DataWindow, Session
 from muntin.model.windows.window import Window
@@ -73,7 +73,7 @@ class Query:
 
     With grouping sets among the `keys`, or with `sets` of their names, it groups by each of the
     sets, and the answer is that of all of them: a key that a set leaves out is null there, and
-    `marks` tell which. To planners each set is a query of its own, one of its `parts`.
+    `marks` identify the sets. To planners each set is a query of its own, one of its `parts`.
     """
 
     name: str
@@ -182,7 +182,7 @@ class Query:
             if any(isinstance(key, GroupingSets) for key in keys):
                 if sets is not None:
                     raise ModelError(f"query {self.name!r}: its sets are given twice")
-                sets = [[_key_name(key) for key in one] for one in crossed(keys)]
+                sets = [[_key_name(key) for key in one] for one in cross_sets(keys)]
             keys = {_key_name(key): key for key in flat(keys)}
         named = {name: uncommented(key) for name, key in keys.items()}
         return named, None if sets is None else tuple(tuple(dict.fromkeys(one)) for one in sets)

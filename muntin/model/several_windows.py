@@ -1,4 +1,4 @@
-"""One query over several windows, as so many queries."""
+"""One query over several windows, as a query for each window."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -19,7 +19,7 @@ from muntin.model.slicing import Edges, Slicing
 from muntin.model.windows.data_windows import Custom, DataWindow
 from muntin.model.windows.window import Window
 
-# The technique that combines anew for every window; the default of a node.
+# The technique that combines all partials of every window; the default of a node.
 RECALC = "recalc"
 # How many grains the gap of a session has in a stream. A session is given out when the grain after
 # it is over.
@@ -228,8 +228,8 @@ class PeriodicTree(Tree):
     combined_by_spark: tuple[str, ...] = ()
     # With fewer keys than cores, a batch is also split by time, into parts of so many microseconds.
     time_part: int | None = None
-    # The tumbling windows whose partials a stream keeps beside the slices, finest first. Each reads
-    # the one before it, the first reads the slices.
+    # The tumbling windows whose partials a stream keeps in addition to the slices, finest first.
+    # Each reads the one before it, the first reads the slices.
     levels: tuple[Window, ...] = ()
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ from muntin.sql_text import SqlText
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
-    """What a user may demand of a plan beside its strategy."""
+    """What a user may demand of a plan, apart from its strategy."""
 
     # The technique that every periodic window must use; None leaves the choice to the planner.
     technique: str | None = None
@@ -37,7 +37,7 @@ class PlanOptions:
 NO_OPTIONS = PlanOptions()
 
 
-# Events per second and live keys, where neither the user nor the data says how many.
+# Events per second and live keys, if neither was given or measured.
 ASSUMED_RATE, ASSUMED_KEYS = 1000.0, 1.0
 
 
@@ -107,7 +107,7 @@ class Workload:
         apart = {frozenset(keys) for keys in sets} - {frozenset()}
         if len(apart) == 1:
             return self.keys
-        return prod(self.keys_of(keys) for keys in _without_covered(apart))
+        return prod(self.keys_of(keys) for keys in _largest_sets(apart))
 
     def pairs_of(self, value: str, keys: Iterable[str] | None = None) -> float | None:
         """Returns how many pairs of a key and a value are live; None if that is not known.
@@ -187,7 +187,7 @@ class Workload:
         return {grouping: tuple(queries) for grouping, queries in groups.items()}
 
 
-def _without_covered(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+def _largest_sets(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     """Returns the sets that are no subset of another."""
     sets = list(sets)
     return [keys for keys in sets if not any(keys < other for other in sets)]

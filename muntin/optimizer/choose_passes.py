@@ -19,8 +19,8 @@ from muntin.model.workload import Workload
 from muntin.optimizer.price_plan import PassCandidate, PassCost
 from muntin.sql.filters import is_deterministic, is_reference
 
-# Above so many passes only those of equal keys are merged, and all at once are tried.
-_MOST_PASSES = 40
+# With more sets of keys than this, the options are only a pass for each tree, and one for all.
+_MOST_KEY_SETS = 40
 
 
 def choose_passes(plan: Plan) -> Plan:
@@ -36,7 +36,7 @@ def choose_passes(plan: Plan) -> Plan:
 
 
 def slice_in_one_pass(plan: Plan) -> Plan:
-    """Returns the plan with the trees of a family made in one pass by the slicer: a stream's."""
+    """Returns the plan of a stream, in which the slicer makes all trees of a family in one pass."""
     chosen: dict[int, PeriodicTree] = {}
     for number, trees in enumerate(by_family(plan.periodic_trees).values()):
         queries = [query for tree in trees for query in plan.queries_of(tree).values()]
@@ -66,10 +66,10 @@ def cost_in_passes(trees: Sequence[PeriodicTree], workload: Workload) -> float:
 
 
 def cheapest_passes(trees: Sequence[PeriodicTree], workload: Workload) -> list[PassCandidate]:
-    """Returns the trees of one family, put together in the passes that cost least."""
+    """Returns the cheapest passes for the trees of one family."""
     everyone = PassCandidate(trees=tuple(trees), workload=workload)
     classes = _may_share(map(everyone.of, group_by_pass(trees)))
-    # What is computed for several passes is stored; for one pass, it need not be.
+    # A computed relation is stored only if several passes read it.
     is_computed = trees[0].grouping.relation in workload.computed
     storing = workload.prices.stored * workload.rate if is_computed and len(classes) == 1 else 0.0
     passes = []
@@ -79,10 +79,11 @@ def cheapest_passes(trees: Sequence[PeriodicTree], workload: Workload) -> list[P
 
 
 def _may_share(units: Iterable[PassCandidate]) -> list[list[list[PassCandidate]]]:
-    """Returns the trees that may share a pass, those of equal keys together.
+    """Groups trees that may share a pass, and within each group those of equal keys.
 
-    A filter guards the expressions of its own query. So keys and times that are more than columns
-    share only with trees of the same filter. What differs from row to row at random shares nothing.
+    A filter may protect the expressions of its query from failing. So keys and times that are more
+    than columns share only with trees of the same filter. Non-deterministic expressions are never
+    shared.
     """
     classes: dict[object, dict[tuple[str, ...], list[PassCandidate]]] = {}
     alone = []
@@ -99,19 +100,21 @@ def _may_share(units: Iterable[PassCandidate]) -> list[list[list[PassCandidate]]
 
 
 def _merge_passes(alike: list[list[PassCandidate]], storing: float) -> list[PassCandidate]:
-    """Merges the two passes that gain most until none gains; at the end, tries all in one.
+    """Returns the cheapest of three options: passes merged greedily, one for all, or one each.
 
-    Each item has the units of some equal keys. Several passes cost `storing` more than one.
+    Each item has the passes of equal keys. Several passes cost `storing` more than one.
     """
     apart = [unit for units in alike for unit in units]
     ways = [apart, [_unite(apart)]]
-    if len(alike) <= _MOST_PASSES:
-        ways.insert(0, _greedily([split for units in alike for split in _cheaper_passes(units)]))
+    if len(alike) <= _MOST_KEY_SETS:
+        ways.insert(
+            0, _merge_greedily([split for units in alike for split in _cheaper_passes(units)])
+        )
     return min(ways, key=lambda chosen: _total(chosen) + (storing if len(chosen) > 1 else 0.0))
 
 
 def _cheaper_passes(units: list[PassCandidate]) -> list[PassCandidate]:
-    """Returns units of equal keys in one pass, or in one each if that is cheaper."""
+    """Returns the cheaper option: one shared pass, or one pass per unit."""
     return min(([_unite(units)], units), key=_total)
 
 
@@ -119,7 +122,8 @@ def _unite(units: list[PassCandidate]) -> PassCandidate:
     return units[0].of(tuple(tree for unit in units for tree in unit.trees))
 
 
-def _greedily(passes: list[PassCandidate]) -> list[PassCandidate]:
+def _merge_greedily(passes: list[PassCandidate]) -> list[PassCandidate]:
+    """Merges the two passes that save most, until no merge saves anything."""
     gains: dict[tuple[PassCandidate, PassCandidate], tuple[float, PassCandidate]] = {}
     while len(passes) > 1:
         for one, other in combinations(passes, 2):

@@ -197,7 +197,7 @@ def cut_cost(slicing: Slicing, workload: Workload, *, columns: int) -> float:
 
 
 def cutting_cost(handed: float, workload: Workload, *, columns: int) -> float:
-    """Returns the cost of reading events and handing over so many partials."""
+    """Returns the cost of reading events and of handing over `handed` partials per second."""
     prices, rate = workload.prices, workload.rate
     grouped = prices.event * rate + prices.partial * handed
     sliced = (prices.handed + columns * prices.column + prices.sliced) * rate

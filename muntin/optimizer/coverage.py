@@ -45,7 +45,7 @@ def common_period(windows: Iterable[Window]) -> int | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Counting:
-    """The paper's cost model: what is read per period, or per microsecond if there is none."""
+    """The paper's cost model: the reads per period, or per microsecond if there is no period."""
 
     # η: events per microsecond.
     eta: float

@@ -18,7 +18,7 @@ from muntin.optimizer import costs
 
 # The tree of windows that look at every record.
 _RECORDS = "records"
-# Windows per record, assumed where only the data could tell.
+# Windows per record, assumed for windows whose number depends on the data.
 _WINDOWS_PER_RECORD = 0.01
 # Operations to find begins and ends, and to fold a record into the open slice.
 _PER_RECORD = 3.0
@@ -80,7 +80,8 @@ def move_into_data_trees(plan: Plan, workload: Workload) -> Plan:
 
 
 def sharing_group(query: Query) -> str:
-    """Returns which windows of a query's grouping it may share records with: those of its group."""
+    """Returns the group of a query: it may share records with the queries of its grouping that are
+    in the same group."""
     window = query.window
     if isinstance(window, Session) and not _needs_events(query):
         return "sessions"

@@ -138,7 +138,7 @@ def estimated_rate(edges: Iterable[Edges]) -> float:
     """Estimates the distinct edges per microsecond where counting takes too long.
 
     Each progression adds the share of its edges that no earlier one hits, as if hits by several
-    were independent. Of very many progressions, every n-th stands for its neighbours.
+    were independent. Of very many progressions, only every n-th is computed.
     """
     edges = distinct(edges)
     unit = grid(edges)

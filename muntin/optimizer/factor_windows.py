@@ -191,7 +191,7 @@ def with_factor_windows(
 def without_idle(
     asked: Sequence[Window], added: set[Window], counting: Counting, harmless: Harmless
 ) -> Forest:
-    """Returns the min-cost forest over the asked windows and those of the added that pay."""
+    """Returns the min-cost forest over the asked windows and the added ones that pay."""
     graph = choices((*asked, *added), counting, harmless)
     present = set(graph)
 

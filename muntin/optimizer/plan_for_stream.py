@@ -3,8 +3,8 @@
 Levels are tumbling windows whose partials a stream keeps for other windows. A long window needs
 fine slices only near the watermark. Further behind, windows that are still open begin at fewer
 edges, and the partials between these are enough (Subsumption's granules). A level may also be there
-for speed only: where many partials of a level lie inside one window, a coarser level stands for
-them.
+for speed only: where many partials of a level lie inside one window, the window reads a coarser
+level instead.
 
 ```
                                           watermark
@@ -99,7 +99,7 @@ def _summary(
     finer = levels[:position]
     base = finer[-1] if finer else _finest(slicing)
     longest = max(window.size for window in windows)
-    # At the end, a level that has the begins of the longest windows may stand for what is before.
+    # The coarsest level may start where the longest windows do, or where the finer levels do.
     offsets = [max(windows).offset, base.offset]
     if position < len(levels):
         offsets = [levels[position].offset]
@@ -221,7 +221,7 @@ def plan_for_stream(plan: Plan) -> Plan:
 
 
 def _in_levels(tree: PeriodicTree, plan: Plan) -> PeriodicTree:
-    """Returns the tree as a stream runs it, without what is decided for batches only."""
+    """Returns the tree as a stream runs it, without decisions that are for batches only."""
     tree = replace(tree, combined_by_spark=(), time_part=None, made_in=None)
     found = in_levels(tree, plan)
     # A flat tree stays as it was planned, with its costs.

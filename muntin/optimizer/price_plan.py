@@ -1,4 +1,4 @@
-"""Prices the passes of a plan, by either engine, and a whole plan as it stands."""
+"""Computes the costs of passes, by either engine, and of a plan that has been chosen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -17,10 +17,10 @@ from muntin.optimizer.edges import common_slicing
 from muntin.optimizer.trees import plain_spark_cost, tree_each_cost, with_costs
 from muntin.sql.filters import split_by_keys
 
-# What it costs to ask one of several filters of an event, and what is always spent on that: the
-# shares of the filters may not be known.
+# The cost of evaluating one of several filters for an event, and the least cost for which events
+# are filtered at all: the shares of the filters may not be known.
 _ASKED, _ASKED_ANYWAY = 2.0, 16.0
-# What it costs to look for a value in the set of its slice, by what it costs to slice.
+# The cost of looking up a value in the set of its slice, relative to that of slicing an event.
 _LOOKED_UP = 5.0
 
 
@@ -44,7 +44,7 @@ class PassCandidate:
 
     trees: tuple[PeriodicTree, ...]
     workload: Workload = field(repr=False)
-    # The partials of each tree per second, by its id; the search asks for them over and over.
+    # A cache of the partials of each tree per second, by its id: the search needs them often.
     known: dict[int, float] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -77,9 +77,10 @@ class PassCandidate:
 
     @cached_property
     def by_group_by(self) -> PassCost:
-        """Spark aggregates by all keys and edges; trees fold what it makes, unless that is theirs.
+        """The cost if Spark groups by all keys and edges, and each tree folds these partials,
+        unless they are its own slices.
 
-        A tree that is alone and whose windows are its slices is answered by Spark itself.
+        Spark itself answers a single tree whose windows are its slices.
         """
         prices = self.workload.prices
         if len(self.trees) == 1 and self.trees[0].engine is Engine.SPARK:
@@ -105,8 +106,8 @@ class PassCandidate:
 
     @cached_property
     def by_slicer(self) -> PassCost:
-        """Compiled code gets the columns that all trees need, and slices events for each tree, or
-        folds many trees from the finest slices."""
+        """The cost if compiled code gets the columns that all trees need, and slices events for
+        each tree, or folds many trees from the finest slices."""
         prices = self.workload.prices
         columns = costs.slicer_columns(
             (tree.grouping for tree in self.trees),
@@ -185,7 +186,7 @@ class PassCandidate:
         return self.workload.rate * self.workload.share_of(tree.grouping.where)
 
     def _rows(self, rate: float) -> float:
-        """Returns how many rows per second a GROUP BY makes of so many events."""
+        """Returns how many rows per second a GROUP BY makes of events of this rate."""
         return costs.live_pairs(self.slicing.rate, rate=rate, keys=self._live_keys)
 
     @cached_property

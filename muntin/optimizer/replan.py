@@ -41,7 +41,7 @@ class Measurement:
 
 
 # A stream cuts the trees of all of these from one reading of the events; where nodes read other
-# nodes, it has them read the slices. So only how queries are put together in trees matters.
+# nodes, it has them read the slices. So only the assignment of queries to trees matters.
 STRATEGIES = ("shared", "weave", "unshared", "exact")
 
 
@@ -94,12 +94,12 @@ class Outlook:
         if self.measured is None:
             return "nothing was measured yet"
         keys = (f"{live:,.0f} keys of {each}" for each, live in self.measured.keys.items())
-        told = ", ".join([f"measured: {self.measured.rate:,.1f} events a second", *keys])
+        measured = ", ".join([f"measured: {self.measured.rate:,.1f} events a second", *keys])
         if self.saves < 0.001:
-            return f"{told}; no other plan is cheaper"
+            return f"{measured}; no other plan is cheaper"
         trees = len(self.best.periodic_trees)
         return (
-            f"{told}; replan() saves {self.saves:.1%}: the plan of {self.best.strategy}, "
+            f"{measured}; replan() saves {self.saves:.1%}: the plan of {self.best.strategy}, "
             f"{trees} {'tree' if trees == 1 else 'trees'} instead of {len(self.now.periodic_trees)}"
         )
 

@@ -3,7 +3,7 @@
 The slices of a query's open windows are kept with its tree, so a query that changed trees would
 lose them. Either running queries stay in their trees (`pin_queries`), or their old trees go on
 answering them for a while (`move_queries`): a query stays there under another name, as one that
-leaves, until the windows that its new tree sees completely begin. The engine says when that is.
+leaves, until the windows that its new tree sees completely begin. The engine decides when that is.
 """
 
 import json

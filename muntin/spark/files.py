@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError, nearest
-from muntin.spark.folder import Folder
+from muntin.spark.engine.folder import Folder
 
 FORMATS = ("parquet", "csv", "json")
 # Formats of inputs that only --input-format names; some need a package.

@@ -1,4 +1,4 @@
-"""Makes a quiet local session for the terminal, and says Spark's errors in one line."""
+"""Makes a quiet session for the terminal: on this machine, a cluster or a Spark Connect server."""
 
 import os
 import shutil
@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
@@ -19,9 +18,8 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from muntin.errors import RunError
-from muntin.spark.binding.relations import first_line
-from muntin.spark.java_errors import said_of_full_disk
-from muntin.spark.settings import ROWS_UNMEASURED
+from muntin.spark.engine.settings import ROWS_UNMEASURED
+from muntin.spark.error_text import first_line
 
 # The heap of a new session.
 MEMORY = "4g"
@@ -36,10 +34,6 @@ _FORGETTING = {
 # Where the driver is, if all of Spark is on this machine.
 _HERE = "127.0.0.1"
 _PACKAGES = "spark.jars.packages"
-# What may help against an error of Spark's, by its name.
-_HINTS = {
-    "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE": ("; write parquet or json, or leave that column out"),
-}
 _INSTALL_JAVA = (
     "Spark needs Java 17 or newer: install it (Debian: apt install openjdk-17-jre-headless; "
     "macOS: brew install openjdk@17) and have `java` on the PATH, or set JAVA_HOME"
@@ -176,24 +170,6 @@ def _keeping_ctrl_c() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def one_line(error: BaseException) -> str | None:
-    """Returns what went wrong in Spark, or that a disk is full, in a line; None if the error is
-    neither."""
-    full = said_of_full_disk(error)
-    if full is not None:
-        return full
-    if isinstance(error, PySparkException):
-        text = first_line(error)
-        if "Traceback (most recent call last)" in text:
-            # The last line of a Python worker's traceback says what failed.
-            lines = str(error).split("\n\nJVM stacktrace")[0].strip().splitlines()
-            return lines[-1].strip()
-        return text + _HINTS.get(error.getCondition() or "", "")
-    if isinstance(error, Py4JJavaError):
-        return str(error.java_exception.toString()).splitlines()[0]
-    return "Spark has ended unexpectedly" if isinstance(error, Py4JError) else None
 
 
 def _check_java() -> None:

@@ -15,7 +15,7 @@ def _names(text: str) -> frozenset[str]:
 REGISTERED = _names(files("muntin.sql").joinpath("spark_functions.txt").read_text())
 # Calls of Spark's grammar that `SHOW FUNCTIONS` does not list are functions, too.
 SPARK_FUNCTIONS = REGISTERED | _names("identifier timediff timestampadd timestampdiff try_cast")
-# Words that may stand before a bracket and call nothing.
+# Words that may come before a bracket without being a function.
 NO_FUNCTIONS = _names("else escape from is then character dec numeric varchar where")
 
 # Spark 4.3's aggregate functions that are not built from slices.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from muntin.model.grouping_sets import GroupingSets, crossed, cube, grouping_sets, rollup
+from muntin.model.grouping_sets import GroupingSets, cross_sets, cube, grouping_sets, rollup
 from muntin.sql.aggregate_calls import check_row_expression
 from muntin.sql.clauses import Clauses
 from muntin.sql.tokens import NotSharedError, Span, Token, render
@@ -29,15 +29,18 @@ def read_sets(group_by: Span, name: Namer) -> tuple[tuple[str, ...], ...] | None
         # `GROUP BY a, b WITH ROLLUP`, or `GROUP BY a, b GROUPING SETS (...)`.
         given = [name(key) for key in (*others, last[:at])]
         kind = last[at + 1].kind if last[at].kind == "WITH" else last[at].kind
-        sets = _read(last[at:], name) if kind == "GROUPING_SETS" else _expand(kind, given)
+        sets = _read_grouping(last[at:], name) if kind == "GROUPING_SETS" else _expand(kind, given)
         _check_few(len(sets.sets))
         return sets.sets
-    keys = [_read(key, name) if key.kind_at(0) in _KINDS else name(key) for key in (*others, last)]
+    keys = [
+        _read_grouping(key, name) if key.kind_at(0) in _KINDS else name(key)
+        for key in (*others, last)
+    ]
     made = [key for key in keys if isinstance(key, GroupingSets)]
     if not made:
         return None
     _check_few(prod(len(key.sets) for key in made))
-    return crossed(keys)
+    return cross_sets(keys)
 
 
 def _is_suffix(tokens: Span, at: int) -> bool:
@@ -47,7 +50,7 @@ def _is_suffix(tokens: Span, at: int) -> bool:
     return tokens[at].kind == "GROUPING_SETS" and at > 0
 
 
-def _read(tokens: Span, name: Namer) -> GroupingSets:
+def _read_grouping(tokens: Span, name: Namer) -> GroupingSets:
     """Reads `ROLLUP(...)`, `CUBE(...)` or `GROUPING SETS (...)`."""
     kind = tokens[0].kind
     if tokens.kind_at(1) != "L_PAREN" or not tokens.is_bracketed(1) or len(tokens) < 4:
@@ -71,7 +74,7 @@ def _expand(kind: str, groups: Sequence[str | Sequence[str]]) -> GroupingSets:
 def _group(tokens: Span, name: Namer) -> tuple[str, ...] | GroupingSets:
     """Reads an element of grouping sets: a key, several in brackets, or nested sets."""
     if tokens.kind_at(0) in _KINDS:
-        return _read(tokens, name)
+        return _read_grouping(tokens, name)
     if tokens.kind_at(0) == "L_PAREN" and tokens.is_bracketed():
         return tuple(name(key) for key in tokens[1:-1].split_at_commas())
     return (name(tokens),)

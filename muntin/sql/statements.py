@@ -181,7 +181,7 @@ def _unclosed_error(text: str) -> ParseError:
 
 def _query_at(text: str, start: int) -> str:
     """Returns the name of the query at a position."""
-    # The extra word stands for the rest, so that a statement that starts there counts.
+    # The extra word counts as the statement that starts at the position.
     before = text[:start] + " x"
     cuts = list(_split(before, tokenize(before)))
     places = [line_and_column(before, body[0].start) for _, body in cuts]

@@ -168,7 +168,7 @@ def _named_in_full(tokens: Span, last: int) -> bool:
 
 
 def _after_sample(tokens: Span, last: int) -> int:
-    """Returns the last token of a table with its TABLESAMPLE, after which an alias may stand."""
+    """Returns the last token of a table with its TABLESAMPLE, after which an alias may follow."""
     if tokens.kind_at(last + 1) != "TABLE_SAMPLE" or tokens.kind_at(last + 2) != "L_PAREN":
         return last
     end = tokens.closing_position(last + 2)

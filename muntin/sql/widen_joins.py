@@ -29,7 +29,7 @@ _OTHER_JOINS = frozenset(
 class JoinText:
     """Relations of inner joins, and the conjuncts of the ON of each join.
 
-    In the text of relations, placeholders stand for tables.
+    In the text of relations, placeholders replace the tables.
     """
 
     relations: tuple[str, ...]

@@ -123,7 +123,7 @@ class Aggregator:
             monoid=self.monoid.name,
             sizes=tuple(self.sizes.tolist()),
             compiled=self.compiled,
-            memory=_copied(self._memory),
+            memory=_copy_columns(self._memory),
             cursor=self._cursor,
         )
 
@@ -134,7 +134,7 @@ class Aggregator:
             saved, needed = getattr(state, name), getattr(own, name)
             if saved != needed:
                 raise RunError(f"that state has {name} {saved!r}, and this window {needed!r}")
-        self._memory, self._cursor = _copied(state.memory), state.cursor
+        self._memory, self._cursor = _copy_columns(state.memory), state.cursor
 
     def _column(self, partials: Any) -> tuple[Any, int]:
         if not self.compiled:
@@ -168,6 +168,6 @@ class Aggregator:
         )
 
 
-def _copied(memory: Any) -> Any:
+def _copy_columns(memory: Any) -> Any:
     """Copies arrays, lists and tuples of them."""
-    return tuple(map(_copied, memory)) if isinstance(memory, tuple) else memory.copy()
+    return tuple(map(_copy_columns, memory)) if isinstance(memory, tuple) else memory.copy()

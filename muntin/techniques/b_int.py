@@ -9,6 +9,7 @@ appeared   Arasu and Widom, VLDB 2004 (base intervals)
 
 from typing import TYPE_CHECKING, Any
 
+from muntin.techniques.compiled.ring import evict as evict
 from muntin.techniques.compiled.ring import ring_length
 
 if TYPE_CHECKING:
@@ -36,12 +37,6 @@ def insert(memory: Any, cursor: Any, partial: Any) -> Any:
         level += 1
         store(memory[0], _place(level, interval, mask), partial)
     return low, high + 1, mask
-
-
-def evict(memory: Any, cursor: Any) -> Any:
-    """No combine: no answer reaches there any more."""
-    low, high, mask = cursor
-    return low + 1, high, mask
 
 
 def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:

@@ -9,6 +9,7 @@ appeared   Tangwongsan, Hirzel, Schneider and Wu, VLDB 2015; Cutty's eager store
 
 from typing import TYPE_CHECKING, Any
 
+from muntin.techniques.compiled.ring import evict as evict
 from muntin.techniques.compiled.ring import ring_length
 
 if TYPE_CHECKING:
@@ -38,12 +39,6 @@ def insert(memory: Any, cursor: Any, partial: Any) -> Any:
         node >>= 1
         store(memory[0], node, partial)
     return low, high + 1, mask
-
-
-def evict(memory: Any, cursor: Any) -> Any:
-    """No combine: no answer reaches the leaf any more."""
-    low, high, mask = cursor
-    return low + 1, high, mask
 
 
 def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from muntin.techniques.compiled.ring import evict as evict
 from muntin.techniques.compiled.ring import ring_length
 
 if TYPE_CHECKING:
@@ -33,12 +34,6 @@ def insert(memory: Any, cursor: Any, partial: Any) -> Any:
     store(memory[0], high & mask, partial)
     memory[1][high & mask] = high + 1
     return low, high + 1, mask
-
-
-def evict(memory: Any, cursor: Any) -> Any:
-    """No combine: no answer reaches there any more."""
-    low, high, mask = cursor
-    return low + 1, high, mask
 
 
 def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:

@@ -9,6 +9,7 @@ appeared   Li et al., SIGMOD Record 2005; Cutty calls it the lazy store
 
 from typing import TYPE_CHECKING, Any
 
+from muntin.techniques.compiled.ring import evict as evict
 from muntin.techniques.compiled.ring import ring_length
 
 if TYPE_CHECKING:
@@ -26,12 +27,6 @@ def insert(memory: Any, cursor: Any, partial: Any) -> Any:
     low, high, mask = cursor
     store(memory[0], high & mask, partial)
     return low, high + 1, mask
-
-
-def evict(memory: Any, cursor: Any) -> Any:
-    """No combine."""
-    low, high, mask = cursor
-    return low + 1, high, mask
 
 
 def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:

@@ -9,6 +9,7 @@ appeared   Shein, Chrysanthis and Labrinidis, EDBT 2018
 
 from typing import TYPE_CHECKING, Any
 
+from muntin.techniques.compiled.ring import evict as evict
 from muntin.techniques.compiled.ring import ring_length
 
 # One window's running aggregate is `subtract`'s.
@@ -36,12 +37,6 @@ def insert(memory: Any, cursor: Any, partial: Any) -> Any:
     # Last, for the oldest partial of the longest window may lie in this very place.
     store(ring, high & mask, partial)
     return low, high + 1, mask
-
-
-def evict(memory: Any, cursor: Any) -> Any:
-    """No operation: running aggregates keep their sizes."""
-    low, high, mask = cursor
-    return low + 1, high, mask
 
 
 def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:

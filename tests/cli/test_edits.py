@@ -86,7 +86,7 @@ def test_the_stream_says_what_is_wrong_with_the_file_once(tmp_path):
     file.write_text(ONE)
     assert [poll_edits(edits, shown) for _ in range(4)] == [False] * 4
     assert shown.said == [
-        (f"{file} cannot be read: Is a directory; the queries before go on", True),
+        (f"{file} cannot be read: Is a directory; the earlier queries continue", True),
         (f"{file} can be read again", False),
     ]
 

@@ -139,14 +139,14 @@ def test_files_arrive_queries_are_edited_and_ctrl_c_is_no_end(spark, tmp_path, c
     first = command("--watch", "--watermark", "20 seconds")
     first.wait_for(r"rows out: hot [1-9]")
     file.write_text(f"{HOT};\n{SLIDE.replace('avg(temp)', 'avg(temq)')}")
-    assert "slide" in first.wait_for(r"error: (.*); the queries before go on")[1]
+    assert "slide" in first.wait_for(r"error: (.*); the earlier queries continue")[1]
     file.write_text(f"{HOT};\n{SLIDE}")
     since = first.wait_for(r"added slide; slide complete from ([-0-9]+ [:0-9]+)")[1]
     source.put(2)
     first.wait_for(r"rows out: hot [0-9]+, slide [1-9]")
     first.process.send_signal(signal.SIGINT)
     assert first.end() == 0
-    assert first.said.endswith("stopped; the same command goes on from here\n")
+    assert first.said.endswith("stopped; the same command continues from here\n")
     source.put(1)
     again = command("--watermark", "20 seconds", "--trigger", "available now")
     assert again.end() == 0, again.said

@@ -12,4 +12,4 @@ def test_what_a_server_does_not_do_is_refused(tmp_path, capsys, option):
     paths = ["--input", "in", "--output", "out", "--checkpoint", "check"]
     code = main(["stream", str(file), "--remote", "sc://nowhere:1", *paths, *option])
     assert code == 2
-    assert f"{option[0]} does not go with --remote" in capsys.readouterr().err
+    assert f"{option[0]} does not work with --remote" in capsys.readouterr().err

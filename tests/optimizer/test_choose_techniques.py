@@ -105,3 +105,15 @@ def test_an_aggregate_that_a_forced_technique_cannot_serve_is_named():
     mt.plan([ask("q", HOUR, s=mt.sum("x"))], technique="subtract")
     with pytest.raises(PlanError, match="did you mean 'two_stacks'"):
         mt.plan([ask("q", mt.session("1 minute"), n=mt.count())], technique="two_stack")
+
+
+def test_techniques_are_chosen_once_for_the_plan_that_is_taken(monkeypatch):
+    trees = []
+
+    def count(tree, *options):
+        trees.append(tree)
+        return tree
+
+    monkeypatch.setattr("muntin.optimizer.choose_techniques.with_techniques", count)
+    plan = mt.plan([ask("q", HOUR, s=mt.sum("x")), ask("r", mt.tumbling("1 day"), s=mt.sum("x"))])
+    assert trees == list(plan.periodic_trees)

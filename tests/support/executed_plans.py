@@ -8,7 +8,7 @@ from unittest.mock import patch
 from pyspark import StorageLevel
 from pyspark.sql.classic.dataframe import DataFrame
 
-from muntin.spark.settings import settings
+from muntin.spark.engine.settings import settings
 
 _FILE_SCANS = {"FileSourceScanExec", "BatchScanExec"}
 

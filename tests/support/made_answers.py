@@ -6,7 +6,8 @@ from functools import partial, reduce
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, lit, struct
 
-from muntin.spark.sinks.sink import INDEX, Answer, CombinedAnswers, Part, SinkContext, Stack
+from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack
+from muntin.spark.sinks.sink import Answer, SinkContext
 
 FLAT = "'d' || id AS device, timestamp_seconds(id) AS begin, id / 3 AS mean"
 NESTED = "'d' || id AS device, struct(id AS start) AS window"

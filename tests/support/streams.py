@@ -5,12 +5,13 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import reduce
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from muntin.aggregates.aggregate import avg, count, max_, min_, stddev, sum_
 from muntin.api.batch import run
@@ -18,7 +19,7 @@ from muntin.api.stream import stream
 from muntin.model.query import Query
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows.window import Window, hopping, tumbling
-from muntin.spark.settings import settings as configured
+from muntin.spark.engine.settings import settings as configured
 from muntin.spark.stream.source import SETTINGS
 from tests.support.answers import assert_same, plain
 
@@ -253,20 +254,55 @@ def with_late_rows(made: list[list[dict]], seed: int, share: float = 0.2) -> lis
     return [[late(row) if rng.random() < share else row for row in batch] for batch in made]
 
 
-def plain_stream(spark: SparkSession, query: Query, source: Input, check: Path) -> DataFrame:
-    """What Spark's own streaming query gives for all files, a batch each."""
-    rows: list = []
+def plain_streams(
+    spark: SparkSession, queries: Sequence[Query], source: Input, check: Path
+) -> dict[str, DataFrame]:
+    """What Spark's own streaming queries give for all files, a batch each, by name."""
     frame = source.stream().withWatermark("ts", f"{DELAY // SECOND} seconds")
-    answers = spark.sql(query.to_sql().fill({"": "{frame}"}), frame=frame)
-    # The answers of a few keys are the same, and each partition has a state that costs as much.
-    with configured(spark, {"spark.sql.shuffle.partitions": "1"}):
+    answers = {
+        query.name: spark.sql(query.to_sql().fill({"": "{frame}"}), frame=frame)
+        for query in queries
+    }
+    rows = collected_streams(spark, answers, check)
+    found = {}
+    for query in queries:
+        schema = plain(query, source.batch()).schema
+        assert answers[query.name].columns == schema.names
+        found[query.name] = spark.createDataFrame(rows[query.name], schema)
+    return found
+
+
+def collected_streams(
+    spark: SparkSession, frames: Mapping[str, DataFrame], check: Path
+) -> dict[str, list[Row]]:
+    """The rows of streaming DataFrames for the files that were not read before, by name.
+
+    They run as one query of Spark's, in which each has operators and state of its own: a start and
+    a batch cost as much as several operators.
+    """
+    columns = (
+        frame.selectExpr(f"'{name}' AS name", f"struct(*) AS `{name}`")
+        for name, frame in frames.items()
+    )
+    together = reduce(lambda one, other: one.unionByName(other, True), columns)
+    found: dict[str, list[Row]] = {name: [] for name in frames}
+
+    def take(batch: DataFrame, _: int) -> None:
+        for row in batch.collect():
+            found[row["name"]].append(row[row["name"]])
+
+    settings = {
+        # The answers of a few keys are the same, and each partition has a state that costs as much.
+        "spark.sql.shuffle.partitions": "1",
+        # Spark's watermark follows the rows that may pass a filter: here those of all queries.
+        "spark.sql.streaming.multipleWatermarkPolicy": "max",
+    }
+    with configured(spark, settings):
         running = (
-            answers.writeStream.foreachBatch(lambda batch, _: rows.extend(batch.collect()))
+            together.writeStream.trigger(availableNow=True)
+            .foreachBatch(take)
             .option("checkpointLocation", str(check))
             .start()
         )
-        running.processAllAvailable()
-        running.stop()
-    schema = plain(query, source.batch()).schema
-    assert answers.columns == schema.names
-    return spark.createDataFrame(rows, schema)
+        running.awaitTermination()
+    return found

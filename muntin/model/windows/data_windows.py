@@ -33,7 +33,7 @@ class DataWindow:
 class Session(DataWindow):
     """Records that each follow the previous one within `gap` microseconds.
 
-    `days` says how many days of the gap are days of the calendar, of which `gap` has 24 hours each.
+    `days` is how many days of the gap are calendar days; `gap` counts 24 hours for each.
     Where they may be shorter or longer, Spark alone finds the sessions; elsewhere nothing depends
     on it, so it makes no window another one.
     """
@@ -183,7 +183,7 @@ class Custom(DataWindow):
     """A window found by the user's own class, which gets each record of a key in order.
 
     `make` returns a new instance, one for each key. `columns` are names and Spark SQL of what it
-    sees of a record, beside its `time`.
+    sees of a record, in addition to its `time`.
     """
 
     make: Callable[[], Any]

@@ -173,7 +173,7 @@ def _stored_numbers(
         what = ", ".join(map(repr, others)) or "one or more that are missing"
         raise RunError(
             f"the checkpoint of this stream has the state of other queries: it differs by {what}. "
-            f"A stream of mt.stream goes on with the same queries, types, buckets and "
+            f"A stream of mt.stream continues only with the same queries, types, buckets and "
             f"spark.sql.ansi.enabled; start it with those or with a new checkpoint, or use "
             f"mt.start, whose queries can change"
         )

@@ -6,7 +6,7 @@ always in the same window, a record is a grain of time with their partials, as a
 Windows are found in the order of time. So records wait in the store until the watermark has passed
 them, and a record that comes after that is too late. Only where all windows are periodic, with
 aggregates of the user's own, a late record still counts: their records are kept for as long as
-windows are open (`kept_records`), and a step with a late one finds all open windows anew.
+windows are open (`record_store`), and a step with a late one finds all open windows anew.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.data_windows.stream_step import StepResult, StreamSteps
 from muntin.runtime.data_windows.tree import END
 from muntin.runtime.periodic.rollups import INSTANTS, combine_into_cells
-from muntin.runtime.state.kept_records import KeptRecords
+from muntin.runtime.state.record_store import RecordStore
 from muntin.runtime.state.segments import Segment, SegmentAllocator
 from muntin.runtime.state.stream_tree import (
     EVENTS,
@@ -44,7 +44,7 @@ _EVER = -(1 << 63)
 
 @dataclass(frozen=True, kw_only=True)
 class DataState(TreeState):
-    """The open windows, the records that wait, and those that late ones may join."""
+    """The open windows, the records that wait, and those that late records are sorted into."""
 
     key: ClassVar[str] = "records"
 
@@ -210,7 +210,7 @@ class _DataStep(TreeStep):
             stepped = self._step(passed)
             kept = []
         else:
-            records = KeptRecords(self._allocator, self._known.kept, keep=self._tree.keeps)
+            records = RecordStore(self._allocator, self._known.kept, keep=self._tree.keeps)
             late = None if late is None else records.records_to_keep(late, self._given)
             stepped = (
                 self._step(passed)
@@ -266,7 +266,7 @@ class _DataStep(TreeStep):
         return StepResult(answers=answers, state=state, due=due)
 
     def _step_anew(self, before: Iterable[pa.Table], passed: pa.Table | None) -> StepResult | None:
-        """Find all windows anew that are open, and leave out those that were given out."""
+        """Find all open windows anew, and leave out the answers that are out already."""
         table = concatenate([*before, passed])
         records = None if table is None else self._tree.records(table)
         if records is None or not records.num_rows:

@@ -110,7 +110,7 @@ class LevelStore:
         return segment.last - segment.first > self._length
 
     def _merge(self, *, is_long: bool, rank: int) -> bool:
-        """Merge segments of a rank if there are enough; those that are short must stay so."""
+        """Merge segments of a rank if there are enough; short ones only if the result is short."""
         alike = [
             each for each in self.segments if each.rank == rank and self._is_long(each) == is_long
         ][-FAN:]

@@ -31,7 +31,7 @@ from muntin.runtime.storage.layout import Layout
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeptLevel:
+class LevelSegments:
     """A level, and the segments in which its rows are."""
 
     level: Level
@@ -46,7 +46,7 @@ class Levels:
         allocator: SegmentAllocator,
         layout: Layout,
         levels: Sequence[Level],
-        kept: Sequence[KeptLevel],
+        kept: Sequence[LevelSegments],
         *,
         interval: Interval,
         arrived: pa.Table | None,
@@ -92,7 +92,7 @@ class Levels:
         self.combined += 0 if together is None else together.num_rows
         return together
 
-    def keep(self) -> list[KeptLevel]:
+    def keep(self) -> list[LevelSegments]:
         """Drop what has expired, keep what is new, and return where everything is."""
         kept = []
         for level, store, new in zip(self._levels, self._stores, self._new, strict=True):
@@ -102,7 +102,7 @@ class Levels:
                 left = new.filter(pc.greater_equal(new.column(self._layout.start), first))
                 if left.num_rows:
                     store.add(left)
-            kept.append(KeptLevel(level=level, segments=store.segments))
+            kept.append(LevelSegments(level=level, segments=store.segments))
         return kept
 
     def _new_cells(self, number: int, given: int) -> pa.Table | None:
@@ -131,9 +131,9 @@ class Levels:
         return concatenate(tables)
 
     def _make_anew(
-        self, allocator: SegmentAllocator, kept: Sequence[KeptLevel], given: int
+        self, allocator: SegmentAllocator, kept: Sequence[LevelSegments], given: int
     ) -> None:
-        """Make all levels of what an earlier plan has left in its own, as finely as it is there.
+        """Make all levels from those of an earlier plan, as finely as its rows allow.
 
         Its rows may be wider than the cells of a level. Each counts for the cell that it starts in:
         no window that is complete has an edge inside it.

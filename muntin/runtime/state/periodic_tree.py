@@ -15,7 +15,7 @@ from muntin.model.windows.window import Window
 from muntin.runtime.columns.row_order import sort_slices
 from muntin.runtime.periodic.tree import TreeRuntime, begins_between
 from muntin.runtime.state.level_store import Level, columns_of
-from muntin.runtime.state.levels import KeptLevel, Levels
+from muntin.runtime.state.levels import Levels, LevelSegments
 from muntin.runtime.state.segments import Segment, SegmentAllocator
 from muntin.runtime.state.stream_tree import EVENTS, Interval, StreamTree, TreeState, TreeStep
 from muntin.runtime.storage.layout import Layout
@@ -27,7 +27,7 @@ class PeriodicState(TreeState):
 
     key: ClassVar[str] = "levels"
 
-    levels: Sequence[KeptLevel] = field(default_factory=list)
+    levels: Sequence[LevelSegments] = field(default_factory=list)
 
     @property
     def numbers(self) -> list[int]:
@@ -48,17 +48,17 @@ class PeriodicState(TreeState):
         return PeriodicState([_level_from_json(level) for level in data])
 
 
-def _level_to_json(kept: KeptLevel) -> list[Any]:
+def _level_to_json(kept: LevelSegments) -> list[Any]:
     cells = kept.level.cells
     of_cells = None if cells is None else [cells.size, cells.offset]
     return [of_cells, kept.level.keep, kept.segments]
 
 
-def _level_from_json(data: list[Any]) -> KeptLevel:
+def _level_from_json(data: list[Any]) -> LevelSegments:
     of_cells, keep, segments = data
     cells = of_cells and Window(size=of_cells[0], slide=of_cells[0], offset=of_cells[1])
     level = Level(cells=cells, keep=keep)
-    return KeptLevel(level=level, segments=[Segment(*each) for each in segments])
+    return LevelSegments(level=level, segments=[Segment(*each) for each in segments])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ def first_start(
     retain: int,
     ansi: bool,
     types: ValueTypes | None = None,
-    followed_joins: tuple[str, ...] = (),
+    followed_relations: tuple[str, ...] = (),
 ) -> StreamPlan:
     """Returns the running plan of a new checkpoint."""
     nothing = StreamPlan(
@@ -43,7 +43,7 @@ def first_start(
         complete_from={},
         next_number=0,
         generation=-1,
-        followed_joins=followed_joins,
+        followed_relations=followed_relations,
     )
     return change_plan(nothing, plan, needs, watermark=None, given=None, types=types)
 

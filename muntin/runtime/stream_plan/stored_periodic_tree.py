@@ -116,7 +116,7 @@ class StoredPeriodicTree(StoredTree):
                 epochs.append(Epoch(slicing=Slicing(edges=(edges,), rate=0.0), until=until))
             if slicing.edges != tree.slicing.edges:
                 epochs.append(Epoch(slicing=slicing, until=since))
-            # Of epochs with the same edges, the latest tells all.
+            # Of epochs with the same edges, the latest includes the others.
             latest = {epoch.slicing.edges: epoch for epoch in sorted(epochs, key=lambda e: e.until)}
             epochs = [epoch for epoch in latest.values() if epoch.until > kept_from]
         return replace(

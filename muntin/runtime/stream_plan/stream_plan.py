@@ -75,9 +75,9 @@ class StreamPlan:
     # Whether the queries of DataFrames depend on their own DataFrame alone; in an earlier muntin,
     # what all had in common was in none of them.
     own_definitions: bool = True
-    # Joins of the stream whose rows alone the watermark has followed, now or in an earlier run. It
-    # does not tell up to when other rows were read.
-    followed_joins: tuple[str, ...] = ()
+    # Joins of the stream, or filtered rows, that the watermark alone follows or has followed in an
+    # earlier run. It does not tell up to when other rows were read.
+    followed_relations: tuple[str, ...] = ()
 
     def user_name(self, name: str) -> str:
         """Returns what a query is called by its user."""

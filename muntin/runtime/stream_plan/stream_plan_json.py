@@ -40,7 +40,7 @@ def stream_plan_to_json(running: StreamPlan) -> dict[str, Any]:
             for name, dropped in running.dropped.items()
         },
         "own_definitions": running.own_definitions,
-        "followed_joins": list(running.followed_joins),
+        "followed_relations": list(running.followed_relations),
     }
 
 
@@ -70,7 +70,7 @@ def stream_plan_from_json(data: Mapping[str, Any]) -> StreamPlan:
             for name, dropped in data.get("dropped", {}).items()
         },
         own_definitions=data.get("own_definitions", False),
-        followed_joins=tuple(data.get("followed_joins", ())),
+        followed_relations=tuple(data.get("followed_relations", ())),
     )
 
 

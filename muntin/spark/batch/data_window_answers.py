@@ -1,168 +1,171 @@
-"""Runs one tree of data windows on Spark: its records, and its queries' answers."""
+"""Answers the queries of one tree of data windows, from records in order of time."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql.types import IntegerType, LongType, StructField, StructType
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.functions import col, expr, to_json
+from pyspark.sql.types import DataType, DoubleType, FloatType, MapType
 
-from muntin.aggregates.aggregate import Aggregate
-from muntin.model.engine import Engine
-from muntin.model.plan import Plan
 from muntin.model.query import Query
-from muntin.model.trees import DataTree
 from muntin.runtime.data_windows.read_records import RecordLayout
-from muntin.runtime.data_windows.tree import END, DataTreeRuntime
-from muntin.runtime.periodic.tree import BEGIN, NODE
-from muntin.runtime.storage.layout import all_slots, cast_answer_rows
-from muntin.spark.batch.compiled_answers import slot_fields
-from muntin.spark.batch.records import OrderedRecords, records_in_order
+from muntin.runtime.storage.layout import Layout
+from muntin.spark.batch.compiled_answers import combine_records
+from muntin.spark.batch.shared_answers import NodeAnswers, SharedAnswers
 from muntin.spark.binding.bound_tree import BoundDataTree
-from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_ansi
-from muntin.spark.engine.arrow_schema import arrow_schema
-from muntin.spark.engine.stored_frames import is_computable, stored
-from muntin.spark.engine.worker_setup import prepare_workers
-from muntin.spark.output.project import Projection, from_slots, projection
-from muntin.spark.output.stacking import by_columns, stacked
-from muntin.spark.output.together import QUERY, named, stack
-from muntin.spark.sinks.sink import CombinedAnswers, Stack
-from muntin.spark.worker import Task
+from muntin.spark.binding.grouping_sql import (
+    START,
+    group_events,
+    key_column,
+    micros,
+    select_events,
+)
+from muntin.spark.binding.relations import Relations, is_ansi
+from muntin.spark.binding.slicer_columns import layout_of_records, record_columns
+from muntin.spark.engine.plan_reuse import is_computable, store
+from muntin.spark.output.project import from_slots
+from muntin.sql_text import SqlText
+
+# The time of the last event of a record.
+_LAST = "last"
 
 
-class RecordAnswers:
+class DataWindowAnswers(SharedAnswers):
     """The answers of one tree's queries; the first that is used computes all of them.
 
     A session query that is alone in its tree is left to Spark's own `session_window`.
-    `answer_alone` answers a query by itself, for when another one of the tree fails.
     """
 
-    def __init__(
-        self,
-        bound: BoundDataTree,
-        plan: Plan,
-        relations: Relations,
-        answer_alone: Callable[[str], DataFrame],
-    ) -> None:
-        self._bound = bound
-        self._relations = relations
-        self._answer_alone = answer_alone
-        self.queries = plan.queries_of(bound.tree)
-        self._kept: DataFrame | None = None
-
-    @cached_property
-    def _ordered(self) -> OrderedRecords:
-        ansi = is_ansi(self._relations.session)
-        return records_in_order(self._bound, self._relations, ansi=ansi)
+    _trees: Sequence[BoundDataTree]
 
     @property
-    def _combined(self) -> DataFrame:
-        """All answers, from Spark's storage if they are there."""
-        if self._kept is None:
-            return _combine(self._bound.tree, self._ordered)
-        return self._kept
-
-    def answer(self, name: str) -> DataFrame:
-        """Returns one query's answer; if the tree has others, stores all answers for them."""
-        query = self.queries[name]
-        if self._bound.tree.engine is Engine.SPARK:
-            return _fenced(self._relations.check(query))
-        with blaming(query):
-            if not self._is_computable:
-                return self._answer_alone(name)
-            if self._kept is None and len(self.queries) > 1:
-                self._kept = stored(self._combined)
-            number = self._bound.tree.number_of(query.name)
-            return self._project(query).apply(self._combined.where(f"{NODE} = {number}"))
+    def _bound(self) -> BoundDataTree:
+        (bound,) = self._trees
+        return bound
 
     @cached_property
-    def _is_computable(self) -> bool:
-        """Whether no event fails the queries; all are answered now if several share and one may."""
+    def _key_columns(self) -> Mapping[str, str]:
+        keys = self._bound.tree.grouping.keys
+        return {key: key_column(index) for index, key in enumerate(keys)}
+
+    def _plain_answer(self, query: Query) -> DataFrame:
+        # Spark moves no filter across a sample. It would move a caller's filter on the bounds of
+        # sessions to before sessions are merged, where each event has a session of its own, and
+        # answer with parts of sessions.
+        return super()._plain_answer(query).sample(fraction=1.0, seed=0)
+
+    def _is_computable(self, query: Query) -> bool:
+        return self._are_computable
+
+    @cached_property
+    def _are_computable(self) -> bool:
+        """Whether no event fails the queries.
+
+        If several queries share and one of them may fail, all are answered now.
+        """
         if len(self.queries) == 1 or not self._relations.may_fail(self.queries.values()):
             return True
-        self._kept = stored(self._combined)
-        return is_computable(self._kept)
+        return is_computable(self._store_answers())
 
-    def stacks(
-        self, is_at_once: Callable[[CombinedAnswers], bool]
-    ) -> Iterator[Stack | CombinedAnswers]:
-        """Yields the answers of all queries, those with the same columns in one frame, or all of
-        them where `is_at_once` takes that.
+    def _shared_answer(self, query: Query) -> DataFrame:
+        if len(self.queries) > 1:
+            self._store_answers()
+        return self._answer_of(query, self._combine([query]))
 
-        If there are several frames, Spark stores the answers when the first is computed.
-        """
-        if self._bound.tree.engine is Engine.SPARK:
-            yield from by_columns({name: self.answer(name) for name in self.queries})
-            return
-        with blaming_one(self.answer, self.queries):
-            stacks = stacked(
-                self._projections,
-                list(self.queries),
-                self._bound.tree.nodes,
-                self._combined,
-                is_at_once,
-            )
-        if self._kept is None and len(stacks) > 1:
-            self._kept = stored(self._combined)
-        yield from stacks
+    def _store_answers(self) -> DataFrame:
+        if self._stored_answers is None:
+            self._stored_answers = store(self._all_answers)
+        return self._stored_answers
+
+    @cached_property
+    def _records(self) -> tuple[DataFrame, RecordLayout]:
+        return _records_in_order(self._bound, self._relations)
+
+    @property
+    def _all_answers(self) -> DataFrame:
+        return combine_records(self._bound.tree, *self._records)
+
+    def _combine(self, parts: Sequence[Query], *, is_stored: bool = False) -> NodeAnswers:
+        bound = self._bound
+        nodes = bound.tree.nodes
+        _, layout = self._records
+        stored = self._stored_answers
+        return NodeAnswers(
+            nodes=nodes,
+            frame=self._all_answers if stored is None else stored,
+            aggregates={
+                part.name: from_slots(nodes[bound.tree.number_of(part.name)], layout.layout, bound)
+                for part in parts
+            },
+        )
 
     def release_answers(self) -> None:
-        """Nothing is stored for `stacks` alone."""
-
-    def together(self, column: str = QUERY) -> list[DataFrame]:
-        """Returns all queries' answers under their names, in one DataFrame."""
-        if self._bound.tree.engine is Engine.SPARK:
-            return [named(name, self.answer(name), column) for name in self.queries]
-        ordered = [name for name, query in self.queries.items() if query.ending is not None]
-        frames = [named(name, self.answer(name), column) for name in ordered]
-        projections = self._projections([name for name in self.queries if name not in ordered])
-        if projections:
-            with blaming_one(self.answer, projections):
-                nodes = self._bound.tree.nodes
-                frames.insert(0, stack(projections, nodes, self._combined, column))
-        return frames
+        """Later answers read what `stacks` stored, so it is not freed."""
 
     def release(self) -> None:
-        """Give the storage back."""
-        if self._kept is not None:
-            self._kept.unpersist()
-            self._kept = None
-
-    def _projections(self, names: Sequence[str]) -> dict[str, Projection]:
-        return {name: self._project(self.queries[name]) for name in names}
-
-    def _project(self, query: Query) -> Projection:
-        tree = self._bound.tree
-        node = tree.nodes[tree.number_of(query.name)]
-        slots: dict[Aggregate, str] = from_slots(node, self._ordered.layout.layout, self._bound)
-        plain = self._relations.names_of(query)
-        return projection(query, slots, self._bound, plain=plain)
+        """Free Spark's storage."""
+        super().release_answers()
 
 
-def _fenced(frame: DataFrame) -> DataFrame:
-    """Returns the same rows, through an operator that Spark moves no filter across.
+def _records_in_order(bound: BoundDataTree, relations: Relations) -> tuple[DataFrame, RecordLayout]:
+    """Returns a tree's records and their layout: one for each event, or one for each key and grain.
 
-    Spark would move a caller's filter on the bounds of sessions to before sessions are merged,
-    where each event has a session of its own, and answer with parts of sessions.
+    Those of a key are in one partition, in order of time. Records of one time are ordered by all
+    that windows and aggregates look at, so that answers do not depend on how the data was stored.
     """
-    return frame.sample(fraction=1.0, seed=0)
+    layout = layout_of_records(bound, relations)
+    if bound.tree.grain is not None:
+        text, names, record_layout = _grains(bound, layout, ansi=is_ansi(relations.session))
+    else:
+        text, names, record_layout = _events(bound, relations, layout)
+    keys = layout.key_columns
+    frame = relations.sql(text).select(*keys, *names)
+    by_key = frame.repartition(*keys) if keys else frame.repartition(1)
+    order = [_sortable(name, frame.schema[name].dataType) for name in names]
+    return by_key.sortWithinPartitions(*keys, *order), record_layout
 
 
-def _combine(tree: DataTree, ordered: OrderedRecords) -> DataFrame:
-    """Returns the answers of a tree's queries: node number, keys, window begin and end, slots."""
-    layout = ordered.layout.layout
-    keys = [ordered.frame.schema[name] for name in layout.key_columns]
-    slots = slot_fields(all_slots(tree, layout))
-    bounds = [StructField(BEGIN, LongType()), StructField(END, LongType())]
-    schema = StructType([StructField(NODE, IntegerType(), False), *keys, *bounds, *slots])
-    prepare_workers(ordered.frame.sparkSession)
-    arrow = arrow_schema(schema)
-    run = Task(_run, tree=tree, layout=ordered.layout, schema=arrow)
-    return ordered.frame.mapInArrow(run, schema)
+def _sortable(name: str, kind: DataType) -> Column:
+    """Returns what a column is sorted by: a map by its entries, a value with maps inside as text,
+    since maps have no order. A user's class may read them."""
+    if "map<" not in kind.simpleString():
+        return col(name)
+    if isinstance(kind, MapType) and "map<" not in kind.valueType.simpleString():
+        return expr(f"sort_array(map_entries({name}))")
+    return to_json(col(name))
 
 
-def _run(
-    batches: Iterable[pa.RecordBatch], *, tree: DataTree, layout: RecordLayout, schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    for answers in DataTreeRuntime(tree, layout).run(batches):
-        yield cast_answer_rows(answers, schema)
+def _grains(
+    bound: BoundDataTree, layout: Layout, *, ansi: bool
+) -> tuple[SqlText, list[str], RecordLayout]:
+    """Selects one record for the events of a key within a grain, from the first to the last."""
+    grouping = bound.tree.grouping
+    time = micros(grouping.time, bound.time_type)
+    columns = {START: f"min({time})", _LAST: f"max({time})"}
+    for storage in layout.storages:
+        name = storage.columns[0].split("_")[0]
+        columns |= storage.component.group_by_columns(name, storage.value_type, ansi=ansi)
+    text = group_events(grouping, f"{time} - pmod({time}, {bound.tree.grain}L)", columns)
+    return text, list(columns), RecordLayout(layout=layout, last=_LAST)
+
+
+def _events(
+    bound: BoundDataTree, relations: Relations, layout: Layout
+) -> tuple[SqlText, list[str], RecordLayout]:
+    """Selects every event as a record, with its keys and its time."""
+    grouping = bound.tree.grouping
+    columns, record_layout = record_columns(bound, relations, layout)
+    keys = {
+        key_column(index): _plain_zero(key, bound.keys[index].dataType)
+        for index, key in enumerate(grouping.keys)
+    }
+    columns = {START: micros(grouping.time, bound.time_type), **columns}
+    text = select_events(grouping, {**keys, **columns})
+    return text, list(columns), record_layout
+
+
+def _plain_zero(key: str, kind: DataType) -> str:
+    """Returns a key to distribute rows by, with 0.0 for -0.0: to Spark they are one key."""
+    if isinstance(kind, FloatType | DoubleType):
+        return f"IF(({key}) = 0, CAST(0 AS {kind.simpleString()}), {key})"
+    return key

@@ -1,19 +1,52 @@
 """Combines slices into windows in Spark SQL, for types that the compiled runtime does not take."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 from pyspark.sql.types import DataType
 
-from muntin.aggregates.aggregate import Aggregate
+from muntin.aggregates.aggregate import Aggregate, Component
 from muntin.aggregates.table import VALUE
 from muntin.model.trees import Node
 from muntin.runtime.periodic.tree import BEGIN
-from muntin.spark.batch.slices import START, Slices, present_column
-from muntin.spark.binding.grouping_sql import Types
+from muntin.spark.binding.bound_tree import Types
+from muntin.spark.binding.grouping_sql import START
 from muntin.spark.binding.runtime_types import NUMERIC
 
 
-def combine_natively(node: Node, slices: Slices, types: Types) -> DataFrame:
+@dataclass(frozen=True, kw_only=True)
+class Slices:
+    """Where the partials of a tree are in the rows of a pass.
+
+    The rows may have more keys and finer slices than the tree.
+    """
+
+    # The rows for which it holds belong to this tree; None for all.
+    condition: str | None
+    key_columns: tuple[str, ...]
+    # The column of every component, or the stem of its columns if it has several.
+    names: dict[Component, str]
+
+
+def native_columns(component: Component, name: str) -> dict[str, str]:
+    """Returns the columns of a component that Spark combines, as aggregate calls by name."""
+    scalars = component.partial_sql()
+    if component.kind == "sum":
+        return {name: component.call("sum"), _count_column(name): component.call("count")}
+    if len(scalars) > 1:
+        return {f"{name}_{index}": sql for index, sql in enumerate(scalars.values())}
+    (value,) = scalars.values()
+    return {name: value}
+
+
+def _count_column(name: str) -> str:
+    """Returns the column that counts a sum's values: a sum may be null because it overflowed."""
+    return f"{name}_n"
+
+
+def combine_natively(node: Node, rows: DataFrame, slices: Slices, types: Types) -> DataFrame:
     """Returns one node's answers: keys, `begin`, and a column `a0...` for each aggregate.
 
     Spark copies each slice into the windows that hold it, as it would copy events without muntin.
@@ -29,24 +62,25 @@ def combine_natively(node: Node, slices: Slices, types: Types) -> DataFrame:
         if window.grows:
             last = f"{START} - pmod({START} - {window.offset}L, {window.size}L)"
         begins = f"explode(sequence({first}, {last}, {window.slide}L))"
-    keys = slices.layout.key_columns
+    columns = rows.columns
     answers = [
-        f"{_answer(aggregate, slices, types[aggregate])} AS a{index}"
+        f"{_answer(aggregate, slices, types[aggregate], columns)} AS a{index}"
         for index, aggregate in enumerate(node.aggregates)
     ]
+    own = rows if slices.condition is None else rows.where(slices.condition)
     return (
-        slices.frame.selectExpr("*", f"{begins} AS {BEGIN}")
-        .groupBy(*keys, BEGIN)
+        own.selectExpr("*", f"{begins} AS {BEGIN}")
+        .groupBy(*slices.key_columns, BEGIN)
         .agg(*(expr(answer) for answer in answers))
     )
 
 
-def _answer(aggregate: Aggregate, slices: Slices, kind: DataType) -> str:
+def _answer(aggregate: Aggregate, slices: Slices, kind: DataType, columns: Sequence[str]) -> str:
     """Combine an aggregate's partials and lower them, as Spark SQL."""
     components = aggregate.components
     names = [slices.names[component] for component in components]
     if components[0].kind == "sum":
-        return _sum(names[0], slices, kind)
+        return _sum(names[0], kind, columns)
     if components[0].part.combined_by is None:
         (component,) = components
         fields = list(component.part.scalars)
@@ -60,15 +94,15 @@ def _answer(aggregate: Aggregate, slices: Slices, kind: DataType) -> str:
     return f"CAST({answer} AS {kind.simpleString()})" if is_narrow else answer
 
 
-def _sum(name: str, slices: Slices, kind: DataType) -> str:
+def _sum(name: str, kind: DataType, columns: Sequence[str]) -> str:
     """Returns a sum of sums, which overflows if one of them did."""
-    if f"{name}_1" in slices.rows.columns:
+    if f"{name}_1" in columns:
         # The second is zero, or so large that this overflows, with Spark's own error.
         return f"sum({name}_0) + sum({name}_1) * 9223372036854775807L"
     total = f"CAST(sum({name}) AS {kind.simpleString()})"
-    present = present_column(name)
-    if present not in slices.rows.columns:
+    counted = _count_column(name)
+    if counted not in columns:
         return total
     # A sum that is null although it has values has overflowed, and so has the window.
-    lost = f"bool_or({name} IS NULL AND {present} > 0)"
+    lost = f"bool_or({name} IS NULL AND {counted} > 0)"
     return f"CASE WHEN {lost} THEN NULL ELSE {total} END"

@@ -10,28 +10,29 @@ from muntin.model.query import Family, PlainQuery, Query
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.price_plan import price_plan
 from muntin.optimizer.strategies import UNSHARED
-from muntin.spark.batch.data_window_answers import RecordAnswers
-from muntin.spark.batch.periodic_answers import FamilyAnswers
+from muntin.spark.batch.data_window_answers import DataWindowAnswers
+from muntin.spark.batch.periodic_answers import PeriodicAnswers
+from muntin.spark.batch.shared_answers import SharedAnswers
 from muntin.spark.batch.write import WriteTo
 from muntin.spark.binding.bind_batch import bind_batch
 from muntin.spark.binding.bound_tree import BoundPeriodicTree, BoundPlan
+from muntin.spark.binding.estimate import with_facts
 from muntin.spark.binding.relations import Relations
-from muntin.spark.binding.sample import with_facts
 from muntin.spark.display import few_names, html_table
-from muntin.spark.engine.settings_of_analysis import SettingsOfAnalysis
-from muntin.spark.engine.stored_frames import stored
+from muntin.spark.engine.plan_reuse import store
+from muntin.spark.engine.settings import SettingsOfAnalysis
+from muntin.spark.output.long_form import QUERY, check_names, union_long_form, with_query_name
 from muntin.spark.output.stacking import by_columns
-from muntin.spark.output.together import QUERY, check_names, in_one, named
 
 
 class Results(Mapping[str, DataFrame]):
     """The answers by query name, each an ordinary DataFrame.
 
-    Each tree's slices are computed by the first action that needs them and kept in Spark's storage
-    for the next, until `release()` or the end of a `with` block. So are relations that several
-    passes would compute. If queries that share may fail for some event, their slices are computed
-    when one of them is first asked for. If that fails, they are answered apart, so that only those
-    fail that would fail alone.
+    The first action that needs a tree's slices computes them. Spark stores them for the next, until
+    `release()` or the end of a `with` block, and also relations that several passes would compute.
+    If queries that share may fail for some event, their slices are computed when the first of them
+    is used. If that fails, they are answered one by one, so that only those fail that would fail
+    alone.
     """
 
     def __init__(self, bound: BoundPlan, relations: Relations) -> None:
@@ -41,19 +42,14 @@ class Results(Mapping[str, DataFrame]):
         self._settings = SettingsOfAnalysis(relations.session)
         self.plan = bound.plan
         # Before any statement over them is analysed.
-        self._stored = [stored(self._relations.whole(each)) for each in self.plan.stored]
+        self._stored = [store(self._relations.whole(each)) for each in self.plan.stored]
         families: dict[Family, list[BoundPeriodicTree]] = {}
         for tree in bound.periodic_trees:
             families.setdefault(tree.tree.grouping.family, []).append(tree)
-        self._answering: list[FamilyAnswers | RecordAnswers] = [
-            *(
-                FamilyAnswers(trees, self.plan, self._relations, self._answer_alone)
-                for trees in families.values()
-            ),
-            *(
-                RecordAnswers(tree, self.plan, self._relations, self._answer_alone)
-                for tree in bound.data_trees
-            ),
+        shared = (bound.plan, relations, self._answer_alone)
+        self._shared: list[SharedAnswers] = [
+            *(PeriodicAnswers(trees, *shared) for trees in families.values()),
+            *(DataWindowAnswers([tree], *shared) for tree in bound.data_trees),
         ]
         self._answers: dict[str, DataFrame] = {}
         for query in self.plan.plain:
@@ -63,9 +59,9 @@ class Results(Mapping[str, DataFrame]):
         if name not in self:
             raise RunError(f"no query is called {name!r}; {nearest(name, list(self))}")
         if name not in self._answers:
-            answering = next(each for each in self._answering if name in each.queries)
-            with self._settings.restored():
-                self._answers[name] = answering.answer(name)
+            shared = next(each for each in self._shared if name in each.queries)
+            with self._settings.restore():
+                self._answers[name] = shared.answer(name)
         return self._answers[name]
 
     def _answer_alone(self, name: str) -> DataFrame:
@@ -82,12 +78,12 @@ class Results(Mapping[str, DataFrame]):
     def _answer_alone_if_shared(self, name: str) -> DataFrame | None:
         if isinstance(self.plan.query(name), PlainQuery):
             return None
-        with self._settings.restored():
+        with self._settings.restore():
             return self._answer_alone(name)
 
     @cached_property
     def _safe(self) -> "Results | None":
-        """The answers to the queries that fail for no event, of those that share."""
+        """The answers to the sharing queries that fail for no event."""
         by_spark = {name for tree in self.plan.periodic_trees for name in tree.combined_by_spark}
         safe = [
             query
@@ -143,10 +139,12 @@ class Results(Mapping[str, DataFrame]):
         shared = [query for query in self.plan.queries if isinstance(query, Query)]
         check_names({query.name: [each.name for each in query.columns] for query in shared}, column)
         check_names({query.name: self[query.name].columns for query in self.plan.plain}, column)
-        with self._settings.restored():
-            frames = [frame for each in self._answering for frame in each.together(column)]
-            frames += [named(query.name, self[query.name], column) for query in self.plan.plain]
-            return in_one(frames)
+        with self._settings.restore():
+            frames = [frame for each in self._shared for frame in each.long_form(column)]
+            frames += [
+                with_query_name(query.name, self[query.name], column) for query in self.plan.plain
+            ]
+            return union_long_form(frames)
 
     def write(
         self,
@@ -178,14 +176,14 @@ class Results(Mapping[str, DataFrame]):
             options=options,
         )
         try:
-            with self._settings.restored():
-                stacks = [stack for each in self._answering for stack in each.stacks(to.is_at_once)]
+            with self._settings.restore():
+                stacks = [stack for each in self._shared for stack in each.stacks(to.is_at_once)]
                 # A plain query may have an order, which is that of its files.
                 for query in self.plan.plain:
                     stacks += by_columns({query.name: self[query.name]})
             to.write(stacks, list(self), self._answer_alone_if_shared)
         finally:
-            for each in self._answering:
+            for each in self._shared:
                 each.release_answers()
 
     def __repr__(self) -> str:
@@ -193,18 +191,19 @@ class Results(Mapping[str, DataFrame]):
 
     def _repr_html_(self) -> str:
         rows = [
-            (query.name, query.window or "", self._answered(query)) for query in self.plan.queries
+            (query.name, query.window or "", self._how_answered(query))
+            for query in self.plan.queries
         ]
         return html_table(f"Results: {self.plan.headline}", ("query", "window", "answered"), rows)
 
-    def _answered(self, query: Query | PlainQuery) -> str:
+    def _how_answered(self, query: Query | PlainQuery) -> str:
         if isinstance(query, PlainQuery):
             return f"by Spark alone: {query.reason}"
         return "shared" if query.name in self.plan.sharing else "alone"
 
     def release(self) -> None:
         """Free Spark's storage; the DataFrames stay valid, and are computed again."""
-        for each in self._answering:
+        for each in self._shared:
             each.release()
         self._release_relations()
         safe: Results | None = self.__dict__.get("_safe")

@@ -1,4 +1,4 @@
-"""Writes answers to folders: computes them once, writes them beside their place, moves them."""
+"""Writes answers to folders: computes them once, into a hidden folder, and moves them in place."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -9,10 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from muntin.errors import RunError, nearest
+from muntin.spark.engine.folder import RAW_FILES, Folder
 from muntin.spark.engine.session_kind import is_connect
-from muntin.spark.folder import RAW_FILES, Folder
-from muntin.spark.java_errors import JOB_ERRORS, said_by_java
+from muntin.spark.error_text import JOB_ERRORS, job_error_text
 from muntin.spark.output.flatten import flatten
+from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack
 from muntin.spark.sinks.file_options import FileOptions
 from muntin.spark.sinks.files_at_once import (
     can_be_at_once,
@@ -21,7 +22,6 @@ from muntin.spark.sinks.files_at_once import (
     query_of,
     write_at_once,
 )
-from muntin.spark.sinks.sink import INDEX, CombinedAnswers, Part, Stack
 
 MODES = ("error", "overwrite", "append")
 # Formats whose folders hold files and nothing else, so that parts of one folder can be moved.
@@ -75,7 +75,7 @@ class WriteTo:
             name, error = next(iter(failed.items()))
             written = [each for each in names if each not in failed]
             raise RunError(
-                f"query {name!r}: {said_by_java(error)}\n"
+                f"query {name!r}: {job_error_text(error)}\n"
                 f"failed: {', '.join(failed)}; written: {', '.join(written) or 'none'}"
             ) from error
 
@@ -142,8 +142,8 @@ class WriteTo:
     def _save_each(
         self, places: Mapping[str, str], error: Exception, answer_alone: AnswerAlone, *, mode: str
     ) -> dict[str, Exception]:
-        """Writes the answers of queries that failed together, each to its place; returns the errors
-        of those that fail alone, too."""
+        """Writes the answers of queries that failed in one job, each by itself; returns errors of
+        those that fail again."""
         if "DATA_SOURCE_NOT_FOUND" in str(error):
             raise RunError(
                 f"Spark has no format {self._files.format!r} here, which may need a package; "
@@ -180,7 +180,7 @@ class WriteTo:
         self, names: Mapping[int, str], frame: DataFrame, place: str, folder: Folder
     ) -> dict[str, str]:
         """Writes a folder for each query; one without rows gets what Spark writes for no rows."""
-        self._save(_gathered(frame), place, INDEX)
+        self._save(_gather_by_query(frame), place, INDEX)
         there = set(folder.names(place))
         staged = {name: f"{place}/{INDEX}={index}" for index, name in names.items()}
         missing = [name for index, name in names.items() if f"{INDEX}={index}" not in there]
@@ -195,7 +195,7 @@ class WriteTo:
 
     def _stage_at_once(self, whole: CombinedAnswers, place: str, folder: Folder) -> dict[str, str]:
         """Writes a folder for each query, whatever its columns; each has a file at least."""
-        gathered = replace(whole, frame=_gathered(whole.frame))
+        gathered = replace(whole, frame=_gather_by_query(whole.frame))
         write_at_once(gathered, f"{self._directory}/{place}", RAW_FILES)
         there = folder.names(place)
         # A query has a folder for each of its files.
@@ -215,7 +215,7 @@ class WriteTo:
         return staged
 
     def _name_files(self, sources: list[str], target: str, part: Part, folder: Folder) -> None:
-        """Moves a query's files into one folder, under names that tell what kind they are of."""
+        """Moves a query's files into one folder, with the extension of their format."""
         kind = kind_of_files(self._session)
         paths = [f"{source}/{file}" for source in sources for file in folder.names(source)]
         for index, path in enumerate(paths):
@@ -239,7 +239,7 @@ def _names(stack: Stack | CombinedAnswers) -> list[str]:
     return [name for part in parts for name in part.names.values()]
 
 
-def _gathered(frame: DataFrame) -> DataFrame:
+def _gather_by_query(frame: DataFrame) -> DataFrame:
     """Returns rows such that a query has a file, or several if it has many rows, instead of one for
     each partition."""
     return frame.hint("rebalance", col(INDEX))

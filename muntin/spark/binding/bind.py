@@ -1,15 +1,270 @@
-"""Binds a plan to its data: finds types, and with them who computes what."""
+"""Binds a plan to its data: finds the types of trees, and leaves queries to Spark."""
 
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql.types import BooleanType, DataType, NumericType
+
+from muntin.aggregates.aggregate import Aggregate, Component
+from muntin.aggregates.monoids import Monoid
+from muntin.errors import MuntinError, RefusedError, RunError
+from muntin.model.engine import Engine
 from muntin.model.plan import Plan
-from muntin.spark.binding.bind_data_windows import bind_data_trees
-from muntin.spark.binding.bind_periodic import bind_periodic_trees
-from muntin.spark.binding.bound_tree import BoundPlan
-from muntin.spark.binding.relations import Relations
+from muntin.model.query import Family, Query
+from muntin.model.trees import PeriodicTree, Tree, by_family
+from muntin.model.windows.data_windows import Custom, DataWindow, Session
+from muntin.optimizer.choose_techniques import with_techniques
+from muntin.optimizer.plan_for_stream import move_to_slices
+from muntin.spark.binding.bound_tree import (
+    AnswerTypes,
+    BoundDataTree,
+    BoundPeriodicTree,
+    BoundPlan,
+    BoundTree,
+    answer_types,
+    types_of_plain_answer,
+    value_type_of,
+)
+from muntin.spark.binding.grouping_sql import select_events
+from muntin.spark.binding.leave_to_spark import (
+    answering,
+    leave_to_spark,
+    reason_of_periodic,
+    reason_of_records,
+)
+from muntin.spark.binding.relations import Relations, is_ansi, naming_query
+from muntin.spark.binding.runtime_types import is_carried, is_compiled, is_order_known
+from muntin.spark.error_text import first_line
+from muntin.sql.filters import is_reference
+
+_Bound = TypeVar("_Bound", bound=BoundTree)
+# Errors that may be raised when a plan is bound.
+_FAILURES = (MuntinError, PySparkException)
 
 
 def bind(plan: Plan, relations: Relations, *, is_stream: bool = False) -> BoundPlan:
     """Returns the plan with the types of its data; queries that only Spark can answer leave their
-    tree, with a reason."""
-    plan, data_trees = bind_data_trees(plan, relations, is_stream=is_stream)
-    plan, periodic_trees = bind_periodic_trees(plan, relations)
+    tree, with a reason.
+
+    So does a query that fails to be bound for any other reason, if Spark takes it.
+    """
+    try:
+        return _bind(plan, relations, is_stream=is_stream)
+    except _FAILURES as error:
+        if isinstance(error, RefusedError) or plan.workload.options.technique is not None:
+            raise
+        reasons: dict[str, str] = {}
+        for query in (each for each in plan.queries if isinstance(each, Query)):
+            reason = _why_unbound(query, plan, relations, is_stream=is_stream)
+            if reason is not None:
+                if not _is_sparks(query):
+                    raise
+                relations.check(query)
+                reasons[query.name] = reason
+        if not reasons:
+            raise
+        return _bind(leave_to_spark(plan, reasons), relations, is_stream=is_stream)
+
+
+def _why_unbound(query: Query, plan: Plan, relations: Relations, *, is_stream: bool) -> str | None:
+    """Returns why a query cannot be bound, even without the others; None if it can."""
+    try:
+        _bind(answering(plan, (query,)), relations, is_stream=is_stream)
+    except RefusedError:
+        raise
+    except MuntinError as error:
+        return str(error)
+    except PySparkException as error:
+        return first_line(error)
+    return None
+
+
+def _is_sparks(query: Query) -> bool:
+    """Whether Spark has a window such as a query's."""
+    return query.is_periodic or isinstance(query.window, Session)
+
+
+def _bind(plan: Plan, relations: Relations, *, is_stream: bool) -> BoundPlan:
+    plan, data_trees = _bind_data_trees(plan, relations, is_stream=is_stream)
+    plan, periodic_trees = _bind_periodic_trees(plan, relations)
     return BoundPlan(plan=plan, trees=(*periodic_trees, *data_trees))
+
+
+def _bind_data_trees(
+    plan: Plan, relations: Relations, *, is_stream: bool
+) -> tuple[Plan, list[BoundDataTree]]:
+    """Finds the types of data windows. Sessions that the runtime does not take are left to Spark,
+    and periodic windows to slices; any other window is an error, as Spark has none like it."""
+    trees = []
+    reasons: dict[str, str] = {}
+    guests: list[Query] = []
+    for tree in plan.data_trees:
+        queries = plan.queries_of(tree)
+        types = _types_of(
+            tree, queries.values(), relations, types_of_plain_answer(tree, queries, relations)
+        )
+        keys, time_type, of = types.of(tree.grouping, tree.aggregates)
+        bound = BoundDataTree(tree=tree, time_type=time_type, keys=keys, types=of)
+        trees.append(bound)
+        for query in queries.values():
+            _check_window(query, relations)
+        for query in queries.values():
+            reason = reason_of_records(query, bound, relations, is_stream=is_stream)
+            if reason is None:
+                continue
+            if query.is_periodic:
+                guests.append(query)
+            elif isinstance(query.window, Session):
+                reasons[query.name] = reason
+            else:
+                raise RunError(
+                    f"query {query.name!r}: {reason}, and Spark has no window such as "
+                    f"{query.window}"
+                )
+    if guests:
+        plan = move_to_slices(plan, guests)
+    plan = leave_to_spark(plan, reasons)
+    return plan, _with_trees(trees, plan.data_trees)
+
+
+def _bind_periodic_trees(plan: Plan, relations: Relations) -> tuple[Plan, list[BoundPeriodicTree]]:
+    for query in plan.queries:
+        if (
+            isinstance(query, Query)
+            and _is_sparks(query)
+            and (query.sets is not None or (query.having and query.ending))
+        ):
+            # Spark resolves less in the HAVING of grouping sets than in that of each set, and less
+            # in ORDER BY above HAVING.
+            relations.check(query)
+    alone = [
+        types_of_plain_answer(tree, plan.queries_of(tree), relations)
+        for tree in plan.periodic_trees
+    ]
+    pairs = list(zip(plan.periodic_trees, alone, strict=True))
+    known = _types_of_families([tree for tree, types in pairs if types is None], relations)
+    trees = []
+    reasons: dict[str, str] = {}
+    for tree, own in pairs:
+        queries = plan.queries_of(tree).values()
+        types = _types_of(tree, queries, relations, own or known.get(tree.grouping.family))
+        bound = _bind_periodic_tree(tree, types, relations)
+        trees.append(bound)
+        for part in queries:
+            reason = reason_of_periodic(part, bound, relations)
+            if reason is not None:
+                # What holds for one grouping set holds for all, and Spark answers them at once.
+                reasons[part.asked.name] = reason
+    if reasons:
+        plan = leave_to_spark(plan, reasons)
+        trees = _with_trees(trees, plan.periodic_trees)
+    trees = [_with_techniques(each, plan, relations) for each in trees]
+    return plan.with_trees(periodic=(each.tree for each in trees)), trees
+
+
+def _with_trees(trees: Sequence[_Bound], left: Sequence[Tree]) -> list[_Bound]:
+    """Returns bound trees with what is left of each, in the same order."""
+    names = {name for tree in left for name in tree.queries}
+    bound = [each for each in trees if not names.isdisjoint(each.tree.queries)]
+    return [replace(each, tree=tree) for each, tree in zip(bound, left, strict=True)]
+
+
+def _types_of_families(
+    trees: Iterable[PeriodicTree], relations: Relations
+) -> dict[Family, AnswerTypes]:
+    """Asks Spark for the types of all trees of a family at once.
+
+    Families with keys that are more than columns, or that Spark refuses, are left out: their trees
+    are analysed one by one.
+    """
+    known = {}
+    for family, members in by_family(trees).items():
+        groupings = [tree.grouping for tree in members]
+        if len(members) == 1 or not all(
+            is_reference(key) for each in groupings for key in each.keys
+        ):
+            continue
+        aggregates = tuple(dict.fromkeys(a for tree in members for a in tree.aggregates))
+        try:
+            types = answer_types(groupings, aggregates, relations)
+        except (AnalysisException, ParseException):
+            continue
+        if all(isinstance(kind, BooleanType) for kind in types.filters):
+            known[family] = types
+    return known
+
+
+def _types_of(
+    tree: Tree, queries: Iterable[Query], relations: Relations, known: AnswerTypes | None
+) -> AnswerTypes:
+    """Returns the types of a tree's keys, time and aggregates, which may be known already."""
+    try:
+        return known or answer_types([tree.grouping], tree.aggregates, relations)
+    except (AnalysisException, ParseException) as error:
+        # Some query is wrong: find out which, so that the error can name it.
+        for query in queries:
+            if query.is_periodic:
+                relations.check(query.asked)
+            with naming_query(query):
+                answer_types([tree.grouping], tuple(query.aggregates.values()), relations)
+        raise RunError(f"the queries of {tree.grouping}: {first_line(error)}") from None
+
+
+def _bind_periodic_tree(
+    tree: PeriodicTree, types: AnswerTypes, relations: Relations
+) -> BoundPeriodicTree:
+    keys, time_type, known = types.of(tree.grouping, tree.aggregates)
+    is_taken = all(is_carried(field.dataType) for field in keys)
+    engines = {
+        each: Engine.COMPILED
+        if is_taken
+        and is_compiled(each, known)
+        and is_order_known(each, tree.grouping.relation, relations)
+        else Engine.SPARK
+        for each in tree.aggregates
+    }
+    return BoundPeriodicTree(
+        tree=tree, time_type=time_type, keys=keys, types=known, engines=engines
+    )
+
+
+def _with_techniques(
+    bound: BoundPeriodicTree, plan: Plan, relations: Relations
+) -> BoundPeriodicTree:
+    """Returns the tree with the techniques for its types: a plan knows only the functions."""
+    ansi = is_ansi(relations.session)
+
+    def monoids(aggregate: Aggregate, component: Component) -> tuple[Monoid]:
+        value_type = value_type_of(component, aggregate, bound.types)
+        return (component.representation(value_type, ansi=ansi).monoid,)
+
+    return replace(bound, tree=with_techniques(bound.tree, plan.workload.options, monoids))
+
+
+def _check_window(query: Query, relations: Relations) -> None:
+    """Refuse conditions that are not boolean, measures that are no numbers, and unknown columns."""
+    window = query.window
+    if not isinstance(window, DataWindow):
+        return
+    conditions = {f"b{index}": sql for index, sql in enumerate(window.conditions)}
+    measures = {f"m{index}": sql for index, sql in enumerate(window.measures)}
+    others = dict(window.columns) if isinstance(window, Custom) else {}
+    columns = {**conditions, **measures, **others}
+    if not columns:
+        return
+    with naming_query(query):
+        schema = relations.sql(
+            select_events(query.grouping, {name: f"({sql})" for name, sql in columns.items()})
+        ).schema
+    for asked, allowed, what in (
+        (conditions, BooleanType, "a condition"),
+        (measures, NumericType, "a number"),
+    ):
+        for name, sql in asked.items():
+            kind: DataType = schema[name].dataType
+            if not isinstance(kind, allowed):
+                raise RunError(
+                    f"query {query.name!r}: {sql} must be {what}, and it is {kind.simpleString()}"
+                )

@@ -10,11 +10,11 @@ from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
 from muntin.model.trees import Node, PeriodicTree
 from muntin.optimizer.price_plan import price_plan
+from muntin.optimizer.strategies import UNSHARED
 from muntin.spark.binding.bind import bind
 from muntin.spark.binding.bound_tree import BoundPeriodicTree, BoundPlan
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.session_kind import cores_of
-from muntin.sql_text import SqlText
 
 # A part of time is this many times as long as the longest window, so one in so many slices is read
 # twice.
@@ -27,37 +27,23 @@ _KEYS_PER_CORE = 4
 
 def bind_batch(plan: Plan, relations: Relations) -> BoundPlan:
     """Returns the plan that runs: queries that cannot share because of their types are plain ones,
-    trees say who computes what, and costs are those of all that."""
-    bound = _decide(bind(plan, relations), relations, cores=cores_of(relations.session))
-    return replace(bound, plan=price_plan(bound.plan))
-
-
-def _decide(bound: BoundPlan, relations: Relations, *, cores: int) -> BoundPlan:
-    """Returns the plan with trees that say which queries Spark combines, and how few keys are split
-    by time over `cores`; and with the relations that are computed for several passes."""
-    apart = [part for each in bound.periodic_trees for part in _by_combiner(each, bound.plan)]
-    trees = tuple(_decided(each, bound.plan, cores) for each in _made_by_slicer(apart))
+    trees say who computes what, and the costs are those of that plan."""
+    bound, cores = bind(plan, relations), cores_of(relations.session)
+    apart = [part for each in bound.periodic_trees for part in _split_by_combiner(each, bound.plan)]
+    trees = tuple(_with_decisions(each, bound.plan, cores) for each in _with_slicer_passes(apart))
     plan = bound.plan.with_trees(periodic=(bound_tree.tree for bound_tree in trees))
-    workload = replace(plan.workload, computed=_computed(plan, relations))
-    return BoundPlan(plan=replace(plan, workload=workload), trees=(*trees, *bound.data_trees))
+    # Without sharing, every query is computed as Spark alone would.
+    is_shared = plan.strategy != UNSHARED
+    computed = relations.computed_several_times(plan.readings) if is_shared else frozenset()
+    plan = replace(plan, workload=replace(plan.workload, computed=computed))
+    return BoundPlan(plan=price_plan(plan), trees=(*trees, *bound.data_trees))
 
 
-def _computed(plan: Plan, relations: Relations) -> frozenset[SqlText]:
-    """Returns the relations that are read several times and cost more than reading.
-
-    Without sharing, every query is computed as Spark alone would.
-    """
-    if plan.strategy == "unshared":
-        return frozenset()
-    several = [relation for relation, times in plan.readings.items() if times > 1]
-    return frozenset(relation for relation in several if relations.is_computed(relation))
-
-
-def _by_combiner(bound: BoundPeriodicTree, plan: Plan) -> Iterator[BoundPeriodicTree]:
+def _split_by_combiner(bound: BoundPeriodicTree, plan: Plan) -> Iterator[BoundPeriodicTree]:
     """Yields a tree, or two if Spark combines some of its partials and only the slicer can make
     others."""
     queries = plan.queries_of(bound.tree)
-    by_spark = [queries[name] for name in _left_to_spark(bound, plan)]
+    by_spark = [queries[name] for name in _names_combined_by_spark(bound, plan)]
     if bound.tree.engine is Engine.SPARK or bound.tree.fits_group_by or not by_spark:
         yield bound
         return
@@ -67,7 +53,7 @@ def _by_combiner(bound: BoundPeriodicTree, plan: Plan) -> Iterator[BoundPeriodic
         yield replace(bound, tree=bound.tree.answering(others))
 
 
-def _made_by_slicer(trees: Sequence[BoundPeriodicTree]) -> list[BoundPeriodicTree]:
+def _with_slicer_passes(trees: Sequence[BoundPeriodicTree]) -> list[BoundPeriodicTree]:
     """Returns the trees, those with partials that only the slicer makes in passes of the slicer."""
     passes: dict[Pass, Pass] = {}
     number = max((each.tree.made_in.number for each in trees if each.tree.made_in), default=-1) + 1
@@ -92,7 +78,7 @@ def _made_by_slicer(trees: Sequence[BoundPeriodicTree]) -> list[BoundPeriodicTre
     ]
 
 
-def _left_to_spark(bound: BoundPeriodicTree, plan: Plan) -> tuple[str, ...]:
+def _names_combined_by_spark(bound: BoundPeriodicTree, plan: Plan) -> tuple[str, ...]:
     """Returns the queries of a tree whose partials Spark combines."""
     return tuple(
         name
@@ -101,21 +87,21 @@ def _left_to_spark(bound: BoundPeriodicTree, plan: Plan) -> tuple[str, ...]:
     )
 
 
-def _decided(bound: BoundPeriodicTree, plan: Plan, cores: int) -> BoundPeriodicTree:
+def _with_decisions(bound: BoundPeriodicTree, plan: Plan, cores: int) -> BoundPeriodicTree:
     tree = bound.tree
-    by_spark = _left_to_spark(bound, plan)
+    by_spark = _names_combined_by_spark(bound, plan)
     decided = replace(
         tree,
-        nodes=tuple(_combined_by_spark(node, bound) for node in tree.nodes),
+        nodes=tuple(_with_spark_techniques(node, bound) for node in tree.nodes),
         combined_by_spark=() if tree.engine is Engine.SPARK else by_spark,
         # The slicer makes only partials that the compiled runtime takes.
-        made_in=None if by_spark and _by_slicer(tree) else tree.made_in,
+        made_in=None if by_spark and _is_made_by_slicer(tree) else tree.made_in,
         time_part=_time_part(tree, plan, cores),
     )
     return replace(bound, tree=decided)
 
 
-def _combined_by_spark(node: Node, bound: BoundPeriodicTree) -> Node:
+def _with_spark_techniques(node: Node, bound: BoundPeriodicTree) -> Node:
     """Returns the node with Spark as technique of what the compiled runtime does not take."""
     named = zip(node.aggregates, node.techniques, strict=True)
     return replace(
@@ -158,5 +144,5 @@ def part_width(slicing: Slicing, longest: int, *, keys: float | None, cores: int
     return max(_LENGTH * longest, int(_SLICES * SECOND / slicing.rate))
 
 
-def _by_slicer(tree: PeriodicTree) -> bool:
+def _is_made_by_slicer(tree: PeriodicTree) -> bool:
     return tree.made_in is not None and tree.made_in.engine is Engine.COMPILED

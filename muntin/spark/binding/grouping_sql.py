@@ -1,142 +1,80 @@
-"""Writes the SQL over a grouping's relation: its events, or its events grouped by its keys."""
+"""Writes Spark SQL over a grouping's events: their columns, their slices, and time as numbers."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from pyspark.sql.types import DataType, TimestampNTZType
 
-from pyspark.sql.types import DataType, StructField, StructType
+from muntin.model.query import Grouping
+from muntin.model.slicing import Slicing
+from muntin.sql_text import SqlText
 
-from muntin.aggregates.aggregate import Aggregate, Component
-from muntin.model.engine import Engine
-from muntin.model.query import Grouping, Query
-from muntin.model.trees import Tree
-from muntin.spark.binding.relations import Relations
-from muntin.sql_text import SqlText, squeeze
+# The time of an event, and the start of a slice or a record, in microseconds since 1970.
+TIME = "t"
+START = "start"
+_EPOCH_NTZ = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
 
 def key_column(index: int) -> str:
-    """The name of a key in a grouping's slices and answers."""
+    """Returns the name of a key in a grouping's slices and answers."""
     return f"k{index}"
 
 
-def grouped(grouping: Grouping, by: str, columns: dict[str, str]) -> SqlText:
-    """`SELECT keys, columns ... GROUP BY keys, by` over the grouping's relation and filter.
+def select_events(grouping: Grouping, columns: dict[str, str]) -> SqlText:
+    """Returns `SELECT columns` over the grouping's relation and filter: its events one by one."""
+    items = ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
+    where = f"({grouping.where}) AND " if grouping.where else ""
+    return grouping.relation.inside(
+        f"SELECT {items} FROM ", f" WHERE {where}({grouping.time}) IS NOT NULL"
+    )
+
+
+def group_events(grouping: Grouping, by: str, columns: dict[str, str]) -> SqlText:
+    """Returns `SELECT keys, columns ... GROUP BY keys, by` over the grouping's relation and filter.
 
     The user's expressions keep the scope in which they were written, and are evaluated where Spark
     would: an argument under a FILTER is not computed for rows that the filter leaves out.
     """
     keys = {key_column(index): key for index, key in enumerate(grouping.keys)}
     groups = f" GROUP BY {', '.join([*grouping.keys, by])}"
-    return selected(grouping, {**keys, **columns}).inside("", groups)
+    return select_events(grouping, {**keys, **columns}).inside("", groups)
 
 
-# Spark's types of aggregates, and of the values of components that are sets of values.
-Types = Mapping[Aggregate | Component, DataType]
+def micros(time: str, kind: DataType) -> str:
+    """Returns a timestamp of Spark's type `kind` as microseconds since 1970."""
+    if not isinstance(kind, TimestampNTZType):
+        return f"unix_micros(CAST({time} AS TIMESTAMP))"
+    # Every function from a local time to a number uses the session's zone, which has gaps. An
+    # interval does not.
+    return interval_micros(f"({time} - {_EPOCH_NTZ})")
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnswerTypes:
-    """Spark's types of what slices are made of, for one grouping or for several of a family."""
-
-    keys: Mapping[str, StructField]
-    time: DataType
-    aggregates: Types
-    # Those of the filters, if they were asked for.
-    filters: tuple[DataType, ...] = ()
-
-    def of(
-        self, grouping: Grouping, aggregates: Sequence[Aggregate]
-    ) -> tuple[tuple[StructField, ...], DataType, Types]:
-        """Returns the types of a grouping's keys, its time and some aggregates."""
-        asked: tuple[Aggregate | Component, ...] = (*aggregates, *sets_of_values(aggregates))
-        return (
-            tuple(self.keys[key] for key in grouping.keys),
-            self.time,
-            {each: self.aggregates[each] for each in asked},
-        )
+def interval_micros(interval: str) -> str:
+    """Returns an interval of days and seconds as microseconds."""
+    # Whole seconds first, then the rest of a second stretched to seconds.
+    seconds = f"CAST(CAST({interval} AS INTERVAL SECOND) AS BIGINT)"
+    rest = f"({interval} - INTERVAL '1' SECOND * {seconds})"
+    return f"({seconds} * 1000000L + CAST(CAST({rest} * 1000000 AS INTERVAL SECOND) AS BIGINT))"
 
 
-def sets_of_values(aggregates: Iterable[Aggregate]) -> tuple[Component, ...]:
-    """Returns the components that are sets of values, each once."""
-    sets = (component for aggregate in aggregates for component in aggregate.sets_of_values)
-    return tuple(dict.fromkeys(sets))
+def interval(value: str) -> str:
+    """Returns microseconds as an interval of days and seconds."""
+    return f"INTERVAL '0.000001' SECOND * ({value})"
 
 
-def answer_types(
-    groupings: Sequence[Grouping], aggregates: Sequence[Aggregate], relations: Relations
-) -> AnswerTypes:
-    """Returns Spark's types for groupings of one family, in one analysis.
-
-    No column gets a name here: the user's expressions must be resolved among the events' columns.
-    """
-    first = groupings[0]
-    keys = list(dict.fromkeys(key for grouping in groupings for key in grouping.keys))
-    filters = list(dict.fromkeys(each.where for each in groupings if each.where is not None))
-    # A filter may stand for others only if each is a condition.
-    asked = [f"first(({where}))" for where in filters] if len(groupings) > 1 else []
-    window = f"window({first.time}, '1 second')"
-    sets = sets_of_values(aggregates)
-    calls = [aggregate.to_sql() for aggregate in aggregates]
-    calls += (f"first(({component.value}))" for component in sets)
-    columns = [*keys, window, *calls, *asked]
-    conditions = filters if len(filters) == 1 else [f"({where})" for where in filters]
-    where = f" WHERE {' AND '.join(conditions)}" if filters else ""
-    text = first.relation.inside(
-        f"SELECT {', '.join(columns)} FROM ", f"{where} GROUP BY {', '.join([*keys, window])}"
-    )
-    fields = relations.sql(text).schema.fields
-    bounds = fields[len(keys)].dataType
-    assert isinstance(bounds, StructType)
-    types = [field.dataType for field in fields[len(keys) + 1 :]]
-    return AnswerTypes(
-        keys=dict(zip(keys, fields[: len(keys)], strict=True)),
-        time=bounds["start"].dataType,
-        aggregates=dict(zip((*aggregates, *sets), types[: len(calls)], strict=True)),
-        filters=tuple(types[len(calls) :]),
-    )
+def instant(value: str, kind: DataType) -> str:
+    """Returns microseconds since 1970 as a timestamp of Spark's type `kind`."""
+    if not isinstance(kind, TimestampNTZType):
+        return f"timestamp_micros({value})"
+    return f"({_EPOCH_NTZ} + {interval(value)})"
 
 
-def types_of_alone(
-    tree: Tree, queries: Mapping[str, Query], relations: Relations
-) -> AnswerTypes | None:
-    """Returns the types of a tree whose only query Spark answers alone, read off that answer.
-
-    None if there are others, or if the answer does not have all keys, aggregates and the window as
-    columns: then `answer_types` asks Spark for them.
-    """
-    (query, *others) = queries.values()
-    if tree.engine is not Engine.SPARK or others or query.whole or sets_of_values(tree.aggregates):
-        return None
-    fields = relations.check(query).schema.fields
-    by_name = {
-        query.named_alone(column.expression): field
-        for column, field in zip(query.columns, fields, strict=True)
-    }
-    if not by_name.keys() >= {*query.key_expressions, "window", *query.aggregates}:
-        return None
-    bounds = by_name["window"].dataType
-    assert isinstance(bounds, StructType)
-    return AnswerTypes(
-        keys={squeeze(key): by_name[name] for name, key in query.key_expressions.items()},
-        time=bounds["start"].dataType,
-        aggregates={each: by_name[name].dataType for name, each in query.aggregates.items()},
-    )
+def window_struct(begin: str, end: str, kind: DataType, *, nullable: bool = False) -> str:
+    """Returns the `window` column as Spark's schema has it."""
+    # Nothing is ever null, but Spark's schema has nullable bounds, and nullable hopping windows.
+    ends = (instant(f"nullif({side}, NULL)", kind) for side in (begin, end))
+    struct = "named_struct('start', {}, 'end', {})".format(*ends)
+    return f"if({begin} IS NULL, NULL, {struct})" if nullable else struct
 
 
-def selected(grouping: Grouping, columns: dict[str, str]) -> SqlText:
-    """`SELECT columns` over the grouping's relation and filter: its events one by one."""
-    items = [f"{sql} AS {name}" for name, sql in columns.items()]
-    conditions = [
-        f"({grouping.time}) IS NOT NULL",
-        *([f"({grouping.where})"] if grouping.where else []),
-    ]
-    return grouping.relation.inside(
-        f"SELECT {', '.join(items)} FROM ", f" WHERE {' AND '.join(reversed(conditions))}"
-    )
-
-
-def value_type_of(component: Component, aggregate: Aggregate, types: Types) -> str:
-    """Returns the type of the values in a component's partials, given Spark's types."""
-    if component.value_type is not None:
-        return component.value_type
-    kind = types[component] if component in types else types[aggregate]
-    return component.representations[0].value_type(kind.simpleString())
+def slice_start(slicing: Slicing, time: str) -> str:
+    """Returns the latest edge at or before `time`, also before 1970; both in microseconds."""
+    ages = [f"pmod({time} - {edges.phase}L, {edges.period}L)" for edges in slicing.edges]
+    return f"{time} - {ages[0] if len(ages) == 1 else 'least(' + ', '.join(ages) + ')'}"

@@ -1,4 +1,4 @@
-"""What the queries read: the caller's DataFrames, or relations of the session by their names."""
+"""The relations that queries read: the caller's DataFrames, or tables of the session."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,9 +10,8 @@ from pyspark.sql.types import DataType, StructType
 
 from muntin.errors import RefusedError, RunError, nearest, no_frame
 from muntin.model.query import PlainQuery, Query, tables_of
-from muntin.spark.engine.estimates import operators_of, rows_read
-from muntin.spark.engine.safe import may_fail
-from muntin.spark.engine.same_rows import DistinctReads, unlike_others
+from muntin.spark.engine.plan_facts import may_fail, operators_of, rows_read
+from muntin.spark.engine.plan_reuse import DistinctReads, unlike_others
 from muntin.spark.engine.session_kind import may_use_internals
 from muntin.spark.engine.statements import (
     shown_expressions,
@@ -20,6 +19,7 @@ from muntin.spark.engine.statements import (
     temporary_view,
     without_projection,
 )
+from muntin.spark.error_text import first_line
 from muntin.sql.filters import is_reference
 from muntin.sql_text import SqlText, is_same_table
 
@@ -32,19 +32,17 @@ Data = DataFrame | Mapping[str, DataFrame] | None
 
 # The statement that is a relation as it stands.
 _WHOLE = ("SELECT * FROM ", "")
-# What may stand after a table that is a relation by itself.
+# What may follow a table that is a relation by itself.
 _ALIAS = re.compile(r"\s*((AS\s+)?(\w+|`([^`]|``)*`))?\s*", re.IGNORECASE)
-# A name that a DataFrame is lent in a statement, before the name of its column.
-_OWN_NAME = re.compile(r"`?muntin_[0-9a-f]{32}`?\.")
 # A number of an expression, as Spark shows that it casts it.
 _WIDENED = re.compile(r"cast\(-?[\d.]+ as (bigint|double)\)")
 
 
 class Relations:
-    """Turns SQL text with holes for tables into DataFrames.
+    """Turns SQL text with table references into DataFrames.
 
-    With `for_later`, statements may be asked for at any time. They read temporary views as they are
-    now. What is stored of these and of the caller's DataFrames is read by no other statement.
+    With `for_later`, statements may be made at any time, and read temporary views as they are now.
+    No other statement reads what is stored of these views and of the caller's DataFrames.
     """
 
     def __init__(
@@ -79,11 +77,11 @@ class Relations:
         self._checked: dict[Query | PlainQuery, DataFrame] = {}
 
     def frames_of(self, queries: Iterable[Query | PlainQuery]) -> dict[str, DataFrame]:
-        """The DataFrames that stand for tables of these queries, to run them again."""
+        """Returns the DataFrames that these queries read as tables, to run them again."""
         return {table: self._frames[table] for table in tables_of(queries) if table in self._frames}
 
     def sql(self, text: SqlText) -> DataFrame:
-        """The DataFrame of a statement; a given DataFrame stands in for the table of its name."""
+        """Returns the DataFrame of a statement that reads the caller's DataFrames as tables."""
         if text.parts == _WHOLE and text.tables[0] in self._frames:
             return self._distinct(text.tables[0])
         tables = self._frames.keys() & text.tables
@@ -98,7 +96,7 @@ class Relations:
         return self._read[table]
 
     def _distinct(self, table: str) -> DataFrame:
-        """Returns the DataFrame of a table, which Spark takes for no other one of these."""
+        """Returns the DataFrame of a table, which Spark takes for none of the others."""
         if not self._is_for_later:
             return self._frames[table]
         if table not in self._distinct_frames:
@@ -106,13 +104,15 @@ class Relations:
         return self._distinct_frames[table]
 
     def frame(self, relation: SqlText) -> DataFrame | None:
-        """The caller's DataFrame, if what stands after FROM is that alone."""
+        """Returns the caller's DataFrame, if the relation reads just one."""
         return self._frames.get(relation.tables[0]) if len(relation.tables) == 1 else None
 
     def is_computed(self, relation: SqlText) -> bool:
-        """Whether Spark computes the rows of what stands after FROM, by more than reading,
-        filtering and projecting: a join, say, or a Python function. To join a few rows again costs
-        less than to store them, so that does not count."""
+        """Whether Spark does more than read, filter and project to get the rows of a relation, such
+        as a join or a Python function.
+
+        A join of few rows does not count: to compute it again costs less than to store it.
+        """
         if relation not in self._computed:
             frame = self.events(relation)
             operators = operators_of(frame)
@@ -122,23 +122,26 @@ class Relations:
             self._computed[relation] = is_computed
         return self._computed[relation]
 
+    def computed_several_times(self, readings: Mapping[SqlText, int]) -> frozenset[SqlText]:
+        """Returns the relations that are read more than once and cost more than reading."""
+        several = [relation for relation, times in readings.items() if times > 1]
+        return frozenset(relation for relation in several if self.is_computed(relation))
+
     def whole(self, relation: SqlText) -> DataFrame:
-        """The rows of what stands after FROM, as the plan that every statement over it contains.
+        """Returns the rows of a relation, as the plan that every statement over it contains.
 
         If Spark stores it, none of these statements computes it again.
         """
         return without_projection(self._with_all_columns(relation))
 
     def events(self, relation: SqlText) -> DataFrame:
-        """The same rows, to ask what Spark knows of them; a caller's DataFrame is not analysed
-        again for that."""
+        """Returns the rows of a relation, to see what Spark knows of them.
+
+        Unlike with `whole`, a caller's DataFrame is not analysed again.
+        """
         frame = self.frame(relation)
         is_table = not relation.parts[0].strip() and _ALIAS.fullmatch(relation.parts[-1])
         return frame if frame is not None and is_table else self._with_all_columns(relation)
-
-    def columns(self, relation: SqlText) -> list[str]:
-        """The columns of what stands after FROM."""
-        return self.events(relation).columns
 
     def _with_all_columns(self, relation: SqlText) -> DataFrame:
         if relation not in self._all_columns:
@@ -146,22 +149,22 @@ class Relations:
         return self._all_columns[relation]
 
     def type_of(self, relation: SqlText, expression: str | None) -> DataType:
-        """Spark's type of an expression over what stands after FROM."""
+        """Returns Spark's type of an expression over a relation."""
         frame = self.sql(relation.inside(f"SELECT {expression} FROM ", ""))
         return frame.schema.fields[0].dataType
 
     def casts(self, relation: SqlText, expression: str) -> bool:
-        """Whether Spark casts a value to compute an expression over what stands after FROM.
+        """Whether Spark casts a value to compute an expression over a relation.
 
-        Numbers that are written out do not count: they can be cast to wider types.
+        Literals do not count: they can be cast to wider types.
         """
         frame = self.sql(relation.inside(f"SELECT {expression} FROM ", ""))
         shown = shown_expressions(frame)
         return shown is None or "cast(" in _WIDENED.sub("", shown.lower())
 
     def may_fail(self, queries: Iterable[Query]) -> bool:
-        """Whether Spark may fail to compute what queries over one relation ask of some row; when in
-        doubt, it may."""
+        """Whether an expression of queries over one relation may fail for some row; when in doubt,
+        yes."""
         queries = list(queries)
         if any(query.has_user_code for query in queries):
             return True
@@ -173,23 +176,23 @@ class Relations:
         return may_fail(self.sql(queries[0].source.inside(f"SELECT {selected} FROM ", "")))
 
     def check(self, query: Query | PlainQuery) -> DataFrame:
-        """The query as plain Spark, or an error that names it and says what Spark found wrong."""
+        """Returns the query as plain Spark; raises an error that names it if Spark refuses it."""
         if query not in self._checked:
-            with blaming(query):
+            with naming_query(query):
                 text = query.to_sql() if isinstance(query, Query) else query.statement
                 self._checked[query] = self.sql(text)
         return self._checked[query]
 
     def names_of(self, query: Query) -> StructType | None:
-        """The columns that Spark gives the query, if it names some of them; None if it does not."""
+        """Returns the columns that Spark gives a query; None if the query names all of them."""
         if all(column.name is not None for column in query.columns):
             return None
         return self.check(query).schema
 
 
 @contextmanager
-def blaming(query: Query | PlainQuery) -> Iterator[None]:
-    """Turns what Spark finds wrong in the block into an error that names the query."""
+def naming_query(query: Query | PlainQuery) -> Iterator[None]:
+    """Turn an error of Spark's analysis in the block into one that names the query."""
     try:
         yield
     except (AnalysisException, ParseException) as error:
@@ -200,9 +203,9 @@ def blaming(query: Query | PlainQuery) -> Iterator[None]:
 
 
 @contextmanager
-def blaming_one(answer: Callable[[str], object], names: Iterable[str]) -> Iterator[None]:
-    """Blames what Spark finds wrong in the block on the first of these queries whose `answer` alone
-    is refused, too."""
+def naming_refused_query(answer: Callable[[str], object], names: Iterable[str]) -> Iterator[None]:
+    """If Spark refuses the block, raise the error of the first of these queries that it refuses
+    alone, too; `answer` analyses one."""
     try:
         yield
     except AnalysisException:
@@ -212,12 +215,12 @@ def blaming_one(answer: Callable[[str], object], names: Iterable[str]) -> Iterat
 
 
 def is_ansi(session: SparkSession) -> bool:
-    """Whether integer sums notice overflow in a session."""
+    """Whether integer sums detect overflow in a session."""
     return session.conf.get("spark.sql.ansi.enabled", "true") == "true"
 
 
 def is_case_sensitive(session: SparkSession) -> bool:
-    """Whether a session tells apart columns whose names differ in case alone."""
+    """Whether column names that differ only in case are different in a session."""
     return session.conf.get("spark.sql.caseSensitive", "false") == "true"
 
 
@@ -226,14 +229,8 @@ def has_legacy_statistics(session: SparkSession) -> bool:
     return session.conf.get("spark.sql.legacy.statisticalAggregate", "false") == "true"
 
 
-def first_line(error: PySparkException) -> str:
-    """What Spark found wrong, without its plan dump."""
-    text = str(error).split(";\n")[0].split("\n\nJVM stacktrace")[0].strip()
-    return " ".join(_OWN_NAME.sub("", text.split("\n== SQL")[0]).split())
-
-
 def _frames(data: Data, tables: list[str]) -> dict[str, DataFrame]:
-    """Returns the DataFrame that stands for each table, if one was given."""
+    """Returns the caller's DataFrame for each table, if there is one."""
     if data is None:
         if "" in tables:
             raise RunError("a query without a relation needs a DataFrame to run on")
@@ -269,7 +266,7 @@ def _session(frames: Mapping[str, DataFrame]) -> SparkSession:
     for frame in frames.values():
         return frame.sparkSession
     try:
-        # That of this thread, or else the process's.
+        # The session of this thread, or else of the process.
         return SparkSession.active()
     except PySparkException:
         raise RunError(

@@ -25,8 +25,10 @@ from pyspark.sql.types import (
 )
 
 from muntin.aggregates.aggregate import Aggregate
+from muntin.aggregates.parts import PARTS, TYPED
 from muntin.aggregates.representations import ChosenValues, DecimalSums, Representation
 from muntin.aggregates.table import TEXT
+from muntin.spark.binding.bound_tree import Types
 from muntin.spark.binding.relations import Relations
 from muntin.sql_text import SqlText
 
@@ -53,9 +55,9 @@ _ORDERED = (
     TimestampNTZType,
     TimestampType,
 )
-# The most digits of a decimal that a double tells apart.
+# The most digits of a decimal that a double represents.
 _DIGITS_OF_A_DOUBLE = 15
-# And those of one that always fit 64 bits.
+# The most digits of a decimal that always fit 64 bits.
 _DIGITS_OF_A_WORD = 18
 # Types whose `xxhash64` is the hash that `approx_count_distinct` takes.
 _HASHED_ALIKE = (
@@ -90,7 +92,7 @@ def is_carried(kind: DataType) -> bool:
 
 
 def is_represented(representation: Representation, kind: DataType) -> bool:
-    """Whether partials of values of a type that is no number can be represented in some way."""
+    """Whether a representation can store partials of values of a type that is no number."""
     match representation:
         case DecimalSums():
             # A sum of 38 digits may have overflowed.
@@ -148,21 +150,24 @@ _SUMMARIZED: dict[str, Callable[[DataType], bool]] = {
 }
 
 
-def reason_of_arguments(aggregate: Aggregate, source: SqlText, relations: Relations) -> str | None:
-    """Returns why an aggregate of its arguments' types is left to Spark; None if it is not."""
-    if "registers" in aggregate.definition.parts:
-        argument = relations.type_of(source, aggregate.argument)
-        if not is_hashed_alike(argument):
-            kind = argument.simpleString()
-            return f"{aggregate} is of {kind}, which xxhash64 may hash otherwise than it does"
-    if aggregate.definition.result == TEXT:
-        argument = relations.type_of(source, aggregate.argument)
-        if not isinstance(argument, BinaryType) and argument != StringType():
-            kind = argument.simpleString()
-            return (
-                f"{aggregate} is of {kind}, which is ordered otherwise than text without collation"
-            )
-    return None
+def is_compiled(aggregate: Aggregate, types: Types) -> bool:
+    """Whether the compiled runtime takes an aggregate of these types."""
+    sets = aggregate.sets_of_values
+    if sets:
+        return all(sums_up(aggregate, types[component]) for component in sets)
+    kind = types[aggregate]
+    if isinstance(kind, NUMERIC):
+        return True
+    typed = [PARTS[part].representations.get(TYPED) for part in aggregate.definition.parts]
+    return all(each is not None and is_represented(each, kind) for each in typed)
+
+
+def is_order_known(aggregate: Aggregate, relation: SqlText, relations: Relations) -> bool:
+    """Whether the runtime knows the order that an aggregate such as `max_by` chooses by, if any."""
+    if not aggregate.definition.is_chosen:
+        return True
+    kind = relations.type_of(relation, aggregate.others[0])
+    return isinstance(kind, NUMERIC) or is_ordered(kind)
 
 
 def is_hashed_alike(kind: DataType) -> bool:

@@ -24,8 +24,8 @@ from muntin.runtime.stream_plan.stream_plan_json import (
 )
 from muntin.spark.checkpoint.checkpoint_check import check_whole
 from muntin.spark.checkpoint.spark_logs import SPARK, SparkLogs, damage_error
-from muntin.spark.folder import Folder, texts_in
-from muntin.spark.java_errors import FILE_ERRORS, said_by_java
+from muntin.spark.engine.folder import Folder, texts_in
+from muntin.spark.error_text import FILE_ERRORS, job_error_text
 
 _PREFIX, _SUFFIX = "muntin-", ".json"
 # Without it, nobody would notice that the last plan was deleted.
@@ -56,7 +56,7 @@ class Checkpoint:
             self._plan_names = self._list_plans()
             names = [] if self._plan_names else self.folder.names()
         except Py4JJavaError as error:
-            said = said_by_java(error)
+            said = job_error_text(error)
             raise RunError(f"the checkpoint {directory} cannot be read: {said}") from None
         self.logs = SparkLogs(self.folder)
         # How many plans are kept: as many as batches of which Spark keeps its logs.
@@ -76,7 +76,7 @@ class Checkpoint:
         return f"{self.directory}/{SPARK}"
 
     def check(self) -> None:
-        """Refuse a checkpoint from which a stream would go on with wrong answers."""
+        """Refuse a checkpoint from which a stream would continue with wrong answers."""
         if not self._plan_names:
             return
         first = int(self._plan_names[0].removeprefix(_PREFIX).removesuffix(_SUFFIX))
@@ -92,11 +92,11 @@ class Checkpoint:
         try:
             check_whole(self.folder, self.logs, directory=self.directory, first_batches=batches)
         except Py4JJavaError as error:
-            said = said_by_java(error)
+            said = job_error_text(error)
             raise RunError(f"the checkpoint {self.directory} cannot be read: {said}") from None
 
     def is_as_read(self) -> bool:
-        """Whether the plans are those that were there when this was made."""
+        """Whether no plan was added or deleted since this object was made."""
         return self._plan_names == self._list_plans()
 
     def latest(self) -> StoredPlan | None:
@@ -134,7 +134,7 @@ class Checkpoint:
                 self._plan_names.remove(name)
         except Py4JJavaError as error:
             raise RunError(
-                f"the checkpoint {self.directory} cannot be written: {said_by_java(error)}"
+                f"the checkpoint {self.directory} cannot be written: {job_error_text(error)}"
             ) from None
 
     def holds(self, running: StreamPlan) -> bool:
@@ -165,7 +165,7 @@ class Checkpoint:
         try:
             return str(json.loads(self.folder.read(_LAST))["plan"])
         except FILE_ERRORS as error:
-            what = f"{_LAST} cannot be read ({said_by_java(error)})"
+            what = f"{_LAST} cannot be read ({job_error_text(error)})"
             raise damage_error(self.directory, what) from None
 
     def _list_plans(self) -> list[str]:
@@ -197,10 +197,10 @@ class Checkpoint:
             if is_folder and isinstance(self.folder, Folder):
                 raise RunError(
                     f"the checkpoint {self.directory} was made by a pipeline on Spark Connect, "
-                    f"which keeps each plan as a folder; go on with a Spark Connect session, or "
+                    f"which keeps each plan as a folder; continue with a Spark Connect session, or "
                     f"start with a new checkpoint and a new sink"
                 ) from None
-            what = f"the plan {name} cannot be read ({said_by_java(error)})"
+            what = f"the plan {name} cannot be read ({job_error_text(error)})"
             # The cause shows whether a file system could not be reached.
             raise damage_error(self.directory, what) from error
 

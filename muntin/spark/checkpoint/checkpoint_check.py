@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 
 from muntin.spark.checkpoint.spark_logs import SPARK, LogEntry, SparkLogs, damage_error
-from muntin.spark.folder import Texts
-from muntin.spark.java_errors import FILE_ERRORS, said_by_java
+from muntin.spark.engine.folder import Texts
+from muntin.spark.error_text import FILE_ERRORS, job_error_text
 
 
 def check_whole(
@@ -57,7 +57,7 @@ def _problem_of_entries(folder: Texts, logs: SparkLogs, last: int, begun: int) -
         try:
             logged = logs.commit(number) if log == "commits" else logs.offset(number)
         except FILE_ERRORS as error:
-            return f"{SPARK}/{log}/{number} cannot be read ({said_by_java(error)})"
+            return f"{SPARK}/{log}/{number} cannot be read ({job_error_text(error)})"
         if (log, number) == ("offsets", begun):
             entry = logged
     assert entry is not None
@@ -85,7 +85,7 @@ def _problem_of_source(folder: Texts, place: str, offset: str) -> str | None:
     try:
         is_whole = folder.read(f"{place}/{entries[last]}").startswith("v")
     except FILE_ERRORS as error:
-        return f"{place}/{entries[last]} cannot be read ({said_by_java(error)})"
+        return f"{place}/{entries[last]} cannot be read ({job_error_text(error)})"
     return None if is_whole else f"{place}/{entries[last]} is cut short"
 
 
@@ -113,5 +113,5 @@ def _problem_of_metadata(folder: Texts) -> str | None:
     try:
         json.loads(folder.read(name))["id"]
     except FILE_ERRORS as error:
-        return f"{name} cannot be read ({said_by_java(error)})"
+        return f"{name} cannot be read ({job_error_text(error)})"
     return None

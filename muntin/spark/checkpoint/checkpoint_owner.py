@@ -23,8 +23,8 @@ from uuid import uuid4
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from muntin.errors import RunError
-from muntin.spark.folder import Folder
-from muntin.spark.java_errors import FILE_ERRORS, said_by_java
+from muntin.spark.engine.folder import Folder
+from muntin.spark.error_text import FILE_ERRORS, job_error_text
 from muntin.spark.process import is_alive, start_time
 
 log = logging.getLogger("muntin")
@@ -99,7 +99,7 @@ class CheckpointOwner(Owner):
             self._folder.write(OWNER, self._text())
         except Py4JJavaError as error:
             raise RunError(
-                f"the checkpoint {self._directory} cannot be written: {said_by_java(error)}"
+                f"the checkpoint {self._directory} cannot be written: {job_error_text(error)}"
             ) from None
         time.sleep(_LOOKS_AGAIN_S)
         owner = self._read_owner()

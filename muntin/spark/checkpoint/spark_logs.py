@@ -16,7 +16,7 @@ from typing import Any
 
 from muntin.errors import RunError
 from muntin.model.time import MILLISECOND
-from muntin.spark.folder import Texts
+from muntin.spark.engine.folder import Texts
 
 SPARK = "spark"
 
@@ -94,7 +94,7 @@ class SparkLogs:
 
 
 def damage_error(directory: str, what: str) -> RunError:
-    """The error of a checkpoint from which a stream would go on with wrong answers."""
+    """Returns the error of a checkpoint from which a stream would continue with wrong answers."""
     return RunError(
         f"the checkpoint {directory} is damaged: {what}; restore it from a copy, or start with a "
         f"new checkpoint and a new sink"

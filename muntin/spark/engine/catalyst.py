@@ -1,4 +1,4 @@
-"""Spark's own plans and expressions, as objects of its JVM: read, rewritten, made columns again."""
+"""Reads and rewrites Spark's plans and expressions, which are objects of its JVM."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -16,8 +16,8 @@ _CLASSIC = "org.apache.spark.sql.classic"
 _ANALYSIS = "org.apache.spark.sql.catalyst.analysis"
 
 
-def analyzed(frame: DataFrame) -> Plan:
-    """Returns the plan of a DataFrame as Spark resolved it: columns are known by their ids."""
+def analyzed_plan(frame: DataFrame) -> Plan:
+    """Returns the plan of a DataFrame as Spark resolved it: columns have ids."""
     return frame._jdf.queryExecution().analyzed()
 
 
@@ -28,21 +28,21 @@ def frame_of(plan: Plan, session: SparkSession) -> DataFrame:
 
 
 def column_of(expression: Expression, session: SparkSession) -> Column:
-    """Returns a column for a `select` over the plan that a resolved expression is of."""
+    """Returns a column for a `select` over the plan that a resolved expression belongs to."""
     from pyspark.sql.classic.column import Column as ClassicColumn
 
     columns = getattr(session._jvm, f"{_CLASSIC}.ExpressionUtils")
     return ClassicColumn(columns.column(expression))
 
 
-def named(name: str, session: SparkSession) -> Expression:
-    """Returns a column's name as an expression that is not resolved, to write SQL with."""
+def attribute_named(name: str, session: SparkSession) -> Expression:
+    """Returns an unresolved attribute of a name, to write SQL with."""
     attributes = getattr(session._jvm, f"{_ANALYSIS}.UnresolvedAttribute$")
     return getattr(attributes, "MODULE$").quoted(name)
 
 
-def parsed(text: str, session: SparkSession) -> Expression:
-    """Returns SQL as an expression that is not resolved."""
+def parse_expression(text: str, session: SparkSession) -> Expression:
+    """Returns SQL as an unresolved expression."""
     return session._jsparkSession.sessionState().sqlParser().parseExpression(text)
 
 
@@ -68,28 +68,28 @@ def items(sequence: Any) -> list[Any]:
 
 
 def children(node: Any) -> list[Any]:
-    """Returns the children of a plan or an expression."""
-    found: list[Any] = _remembered(node, "_children", lambda: items(node.children()))
+    """Returns the children of a plan or an expression.
+
+    The JVM is asked once: nodes do not change, and are visited several times.
+    """
+    known = vars(node)
+    if "_children" not in known:
+        known["_children"] = items(node.children())
+    found: list[Any] = known["_children"]
     return found
 
 
 def kind(node: Any) -> str:
     """Returns what Spark calls a plan or an expression: its class, without the package."""
-    name: str = _remembered(node, "_kind", node.nodeName)
+    known = vars(node)
+    if "_kind" not in known:
+        known["_kind"] = node.nodeName()
+    name: str = known["_kind"]
     return name
 
 
-def _remembered(node: Any, name: str, ask: Callable[[], Any]) -> Any:
-    """Returns what the JVM says of a node, asked once: plans and expressions do not change, and are
-    walked through several times."""
-    known = vars(node)
-    if name not in known:
-        known[name] = ask()
-    return known[name]
-
-
 def identity(attribute: Expression) -> int:
-    """Returns the number by which Spark knows a column, whatever it is called."""
+    """Returns the id of a column, which does not depend on its name."""
     number: int = attribute.exprId().id()
     return number
 
@@ -100,7 +100,7 @@ def relative_error(function: Expression) -> float | None:
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    """Yields an expression and all that it is made of."""
+    """Yields a plan or an expression and everything below it."""
     waiting = [expression]
     while waiting:
         node = waiting.pop()
@@ -113,7 +113,8 @@ def rewritten(
     replace: Callable[[Expression], Expression | None],
     session: SparkSession,
 ) -> Expression:
-    """Returns an expression in which `replace` has chosen others for some of its parts."""
+    """Returns an expression with the parts that `replace` returns instead of its own; None leaves
+    a part as it is."""
     chosen = replace(expression)
     if chosen is not None:
         return chosen

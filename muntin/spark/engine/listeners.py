@@ -1,4 +1,4 @@
-"""What the JVM tells of streaming queries: to a listener of ours, or when it is asked."""
+"""Progress reports of streaming queries: from a listener, or on request."""
 
 import json
 from collections.abc import Mapping
@@ -8,12 +8,12 @@ from pyspark import SparkContext
 from pyspark.sql.streaming.query import StreamingQuery
 
 _WRAPPER = "org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper"
-# What Spark tells of a batch.
+# Spark's progress report of a batch.
 Report = Mapping[str, Any]
 
 
 def java_listener(events: Any) -> Any:
-    """Returns what PySpark adds to a session's streams for an object that the JVM calls."""
+    """Returns the listener that PySpark adds to a session's streams; the JVM calls `events`."""
     assert SparkContext._jvm is not None
     # By its whole name: PySpark imports the short one when the first listener is added.
     return getattr(SparkContext._jvm, _WRAPPER)(events)
@@ -37,7 +37,7 @@ def recent_reports(query: StreamingQuery) -> list[Report]:
 
 
 def report_of_server(report: Report) -> Report:
-    """Returns a report as the JVM would have said it.
+    """Returns a report in the form that the JVM gives it.
 
     A server leaves out sums over the sources, and writes rows with their schema and all nulls.
     """
@@ -63,5 +63,5 @@ def _without_schema(value: Any) -> Any:
 
 
 def _is_java(query: StreamingQuery) -> bool:
-    """Whether the JVM is at hand, as it is not on Spark Connect."""
+    """Whether a query runs in a JVM that this process reaches, and not on Spark Connect."""
     return hasattr(query, "_jsq")

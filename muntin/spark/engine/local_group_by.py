@@ -1,9 +1,9 @@
 """A GROUP BY that stays inside the partitions of its input: no exchange, a row per group in each.
 
-Spark aggregates twice, before and after it moves rows to where those of one group meet. Whoever
-combines rows of one group anyway needs the first step alone, which Spark SQL cannot say. So the
-physical plan says it: Spark merges its two steps into one, as it does where rows need not move, and
-the step asks nothing of how its input is spread.
+Spark aggregates twice, before and after the exchange that brings the rows of a group together. If
+the caller combines rows of one group anyway, the first step is enough, but Spark SQL cannot express
+that. So the physical plan is changed: Spark merges its two steps into one, as it does when no
+exchange is needed, and the step requires no distribution of its input.
 """
 
 from typing import Any

@@ -1,5 +1,4 @@
-"""What muntin may ask of a session: it has a JVM at hand or is of Spark Connect, and a user may
-keep muntin away from the JVM's internal classes."""
+"""The kind of a session: with a JVM or of Spark Connect, and with or without internal classes."""
 
 import os
 import re
@@ -11,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from muntin.errors import RunError
 
-# Where a user turns off the use of Spark's internal classes, and the values that are allowed.
+# The switch for Spark's internal classes, and its values.
 _VARIABLE = "MUNTIN_JVM"
 _SETTING = "spark.muntin.jvm"
 _PUBLIC, _INTERNAL = "public", "internal"
@@ -29,8 +28,8 @@ def is_connect(session: SparkSession) -> bool:
 def may_use_internals(session: SparkSession) -> bool:
     """Whether muntin may use internal classes of Spark's JVM: its plans, its catalog, its parser.
 
-    Whoever does so has another way where it may not: on Spark Connect, and where the environment
-    variable `MUNTIN_JVM` or the session's setting `spark.muntin.jvm` is `public`.
+    It may not on Spark Connect, and if the environment variable `MUNTIN_JVM` or the session's
+    setting `spark.muntin.jvm` is `public`. Every caller has a fallback on public API.
     """
     if is_connect(session):
         return False
@@ -47,21 +46,21 @@ def may_use_internals(session: SparkSession) -> bool:
 
 
 def is_gone(error: BaseException) -> bool:
-    """Whether an error says that there is no JVM, or no server, to talk to any more."""
-    # What Java raises comes from a JVM that is there. Only a session of Spark Connect has what the
-    # class of its errors needs installed.
+    """Whether an error says that the JVM or the server is gone."""
+    # A Java exception comes from a live JVM. The class of Spark Connect's errors needs packages
+    # that only its sessions have, so it is compared by name.
     is_lost = isinstance(error, Py4JError | OSError) and not isinstance(error, Py4JJavaError)
     return is_lost or type(error).__name__ == "SparkConnectGrpcException"
 
 
 def needs_jvm(session: SparkSession, what: str, instead: str) -> None:
-    """Refuse what a session of Spark Connect cannot do, and say what to do instead."""
+    """Refuse what a session of Spark Connect cannot do; the error says what to do instead."""
     if is_connect(session):
         raise RunError(f"{what} does not run on Spark Connect; {instead}")
 
 
 def check_streams(session: SparkSession) -> None:
-    """Refuse a stream where Spark has no operator for it."""
+    """Refuse a stream if this version of Spark Connect has no operator for it."""
     if is_connect(session):
         # The client and the server may be of different versions.
         for version in (pyspark.__version__, session.version):

@@ -1,22 +1,28 @@
-"""Runs SQL over DataFrames, and asks Spark what it makes of it."""
+"""Runs SQL over DataFrames, and asks Spark's parser and analyser about it."""
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from muntin.spark.engine.catalyst import analyzed, children, frame_of, kind
-from muntin.spark.engine.same_rows import unlike_others
+from muntin.spark.engine.catalyst import analyzed_plan, children, frame_of, kind
+from muntin.spark.engine.plan_reuse import unlike_others
 from muntin.spark.engine.session_kind import is_connect, may_use_internals
+from muntin.spark.error_text import first_line
 from muntin.sql_text import SqlText
+
+# Where Spark's parser found an error.
+_PLACE = re.compile(r"\s*\(line (\d+), pos (\d+)\)|;? line \d+ pos \d+")
 
 
 def sql_over(session: SparkSession, text: SqlText, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """Returns the DataFrame of a statement; a given DataFrame stands in for the table of its name.
+    """Returns the DataFrame of a statement that reads these DataFrames as tables.
 
-    The names that the DataFrames are lent are random, so they hide no table of the user's.
+    In the statement they have random names, which hide no table of the user's.
     """
     views = {
         table: f"muntin_{uuid4().hex}" for table in dict.fromkeys(text.tables) if table in frames
@@ -50,7 +56,7 @@ def sql_over(session: SparkSession, text: SqlText, frames: Mapping[str, DataFram
 def temporary_view(session: SparkSession, table: str) -> DataFrame | None:
     """Returns the DataFrame of a temporary view as it is now; None if the table is no such view.
 
-    A server of Spark Connect looks up views each time that a statement runs.
+    On Spark Connect it is always None: the server looks up views each time a statement runs.
     """
     if is_connect(session):
         return None
@@ -64,7 +70,7 @@ def temporary_view(session: SparkSession, table: str) -> DataFrame | None:
     try:
         name = state.sqlParser().parseMultipartIdentifier(table)
     except ParseException:
-        # What is wrong with it is said when a statement reads it.
+        # The statement that reads it raises the error.
         return None
     return session.table(table) if state.catalog().isTempView(name) else None
 
@@ -73,7 +79,7 @@ def without_projection(frame: DataFrame) -> DataFrame:
     """Returns the rows of a `SELECT *` as the plan that every statement over them contains."""
     if not may_use_internals(frame.sparkSession):
         return frame
-    plan = analyzed(frame)
+    plan = analyzed_plan(frame)
     if kind(plan) != "Project":
         # With common table expressions inside, other statements have another plan.
         return frame
@@ -85,14 +91,43 @@ def shown_expressions(frame: DataFrame) -> str | None:
     """Returns the expressions of a DataFrame as Spark shows them once resolved; None if unknown."""
     if not may_use_internals(frame.sparkSession):
         return None
-    return str(analyzed(frame).expressions().toString())
+    return str(analyzed_plan(frame).expressions().toString())
 
 
-def parse(session: SparkSession, statement: str) -> None:
-    """Has Spark's parser read a statement, which raises an error if it cannot.
+@dataclass(frozen=True, kw_only=True)
+class SyntaxProblem:
+    """What Spark's parser finds wrong in a statement, and at which character."""
 
-    Without Spark's internal classes a statement is parsed only together with its tables, which are
-    not there yet.
+    message: str
+    at: int
+
+
+def syntax_problem(session: SparkSession, statement: str) -> SyntaxProblem | None:
+    """Returns why Spark cannot parse a statement; None if it can.
+
+    Without Spark's internal classes a statement cannot be parsed before its tables exist: then the
+    answer is None.
     """
-    if may_use_internals(session):
+    if not may_use_internals(session):
+        return None
+    try:
         session._jsparkSession.sessionState().sqlParser().parsePlan(statement)
+    except ParseException as error:
+        said = first_line(error)
+        place = _PLACE.search(said)
+        at = 0
+        if place and place[1]:
+            lines = statement.splitlines(keepends=True)
+            at = sum(map(len, lines[: int(place[1]) - 1])) + int(place[2])
+        return SyntaxProblem(message=without_place(said), at=at)
+    return None
+
+
+def has_function(session: SparkSession, name: str) -> bool:
+    """Whether the session has a function of this name."""
+    return session.catalog.functionExists(name)
+
+
+def without_place(said: str) -> str:
+    """Removes the line number from Spark's message: it counts from the start of the statement."""
+    return _PLACE.sub("", said)

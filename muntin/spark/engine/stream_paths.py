@@ -1,16 +1,18 @@
-"""The operators between a stream and a statement over it: projections, filters, and joins with
-static tables."""
+"""What streaming DataFrames are made of: operators above a stream, watermarks, folders of files."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame, SparkSession
 
+from muntin.model.time import MILLISECOND
 from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
     Expression,
     Plan,
+    analyzed_plan,
     children,
     identity,
     items,
@@ -18,9 +20,18 @@ from muntin.spark.engine.catalyst import (
     resolved_by,
     walk,
 )
-from muntin.spark.engine.same_rows import same_rows
+from muntin.spark.engine.connect_plans import (
+    operator_of,
+    paths_of_relation,
+    relation_of,
+    relations_in,
+)
+from muntin.spark.engine.plan_reuse import same_rows
+from muntin.spark.engine.session_kind import is_connect, may_use_internals
 
 PROJECT, FILTER, JOIN, WATERMARK = "Project", "Filter", "Join", "EventTimeWatermark"
+# Metadata of a column that has a watermark.
+_DELAY = "spark.watermarkDelayMs"
 # Names that DataFrames are lent in statements.
 _RANDOM_NAME = re.compile(r"`?(_pyspark|muntin)_[0-9a-f]{32}`?[.]?")
 # Operators that change no row.
@@ -157,12 +168,70 @@ def description(path: StreamPath, session: SparkSession) -> tuple[str, ...]:
             if join.condition is not None:
                 condition = resolved_by(join.condition, meanings, session).sql()
             texts.append(f"{'inner' if join.is_inner else 'left'} join on {condition}")
-            texts += (_described(node) for node in walk(join.table) if kind(node) != "View")
+            texts += (_describe(node) for node in walk(join.table) if kind(node) != "View")
     return tuple(_RANDOM_NAME.sub("", text) for text in texts)
 
 
-def _described(node: Plan) -> str:
+def _describe(node: Plan) -> str:
     """Returns an operator of a static table as text, without ids, paths and rows."""
     if kind(node) == "SubqueryAlias":
         return f"as {node.identifier().toString()}"
     return f"{kind(node)}({', '.join(each.sql() for each in items(node.expressions()))})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watermarks:
+    """The watermarks of a streaming DataFrame and of those that it is made of."""
+
+    # The delay of each column that has a watermark, in microseconds.
+    delays: Mapping[str, int]
+    # How often `withWatermark` was called, and how many streams are read.
+    calls: int
+    streams: int
+
+    @property
+    def bound_what_was_read(self) -> bool:
+        """Whether no row that was read is later than the watermark plus its delay. Spark uses the
+        slowest of several watermarks."""
+        return self.calls == 0 or self.calls == self.streams == 1
+
+
+def watermarks_of(data: DataFrame) -> Watermarks:
+    """Returns the watermarks of a streaming DataFrame.
+
+    Where plans may not be read, these are the watermarks of its columns, and `streams` is 0.
+    """
+    delays = {
+        field.name: int(field.metadata[_DELAY]) * MILLISECOND
+        for field in data.schema.fields
+        if _DELAY in field.metadata
+    }
+    if is_connect(data.sparkSession):
+        relations = [operator_of(relation) for relation in relations_in(relation_of(data))]
+        calls = sum(name == "with_watermark" for name, _ in relations)
+        streams = sum(name == "read" and operator.is_streaming for name, operator in relations)
+    elif not may_use_internals(data.sparkSession):
+        calls, streams = len(delays), 0
+    else:
+        nodes = list(walk(analyzed_plan(data)))
+        calls = sum(kind(node) == "EventTimeWatermark" for node in nodes)
+        streams = sum(node.isStreaming() and not children(node) for node in nodes)
+    return Watermarks(delays=delays, calls=calls, streams=streams)
+
+
+def paths_of_stream(data: DataFrame) -> list[str]:
+    """Returns the folders, files and patterns that a stream reads, as far as they are known."""
+    if is_connect(data.sparkSession):
+        return paths_of_relation(relation_of(data))
+    if not may_use_internals(data.sparkSession):
+        return []
+    try:
+        paths = []
+        for leaf in items(analyzed_plan(data).collectLeaves()):
+            if leaf.getClass().getSimpleName() == "StreamingRelation":
+                path = leaf.dataSource().options().get("path")
+                paths += [str(path.get())] if path.isDefined() else []
+        return paths
+    except Py4JError:
+        # Spark's internal classes may differ in another version.
+        return []

@@ -1,14 +1,118 @@
-"""What DataFrames are to the planner: queries, and the relations that these read."""
+"""What both readers of DataFrames return: queries, the relations that they read, and reasons."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import RunError, no_frame
 from muntin.model.query import PlainQuery, Query
-from muntin.spark.frames.chain import NotSharedError, Watermark
 from muntin.sql_text import SqlText
+
+# What users call operators.
+_OPERATORS = {
+    "deduplicate": "dropDuplicates",
+    "distinct": "distinct",
+    "join": "a join",
+    "set_op": "a union",
+    "union": "a union",
+    "window": "a window function",
+}
+# Why a DataFrame cannot share, as both readers say it.
+NO_GROUP_BY = "it has no groupBy"
+NO_WINDOW = "no window in its groupBy"
+TWO_WINDOWS = "it has two windows"
+OTHER_TIME = "its watermark is on another column than its window"
+
+
+class NotSharedError(Exception):
+    """Why a DataFrame is left to Spark as it is."""
+
+
+@contextmanager
+def noting_reason(reasons: dict[str, str], name: str) -> Iterator[None]:
+    """Note why the block found that a DataFrame cannot share."""
+    try:
+        yield
+    except NotSharedError as reason:
+        reasons[name] = str(reason)
+
+
+def has_above_group_by(operator: str) -> str:
+    """Returns the reason for an operator above a `groupBy` that cannot stay there."""
+    called = _OPERATORS.get(operator.lower(), operator.replace("_", " "))
+    return f"it has {called} above its groupBy"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watermark:
+    """How late the rows of a stream may be, in microseconds, by a column: an expression or SQL."""
+
+    delay: int
+    column: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """The order of a DataFrame and its limit, which Spark applies to the answer of its query.
+
+    `order` has expressions of Spark's, or SQL. `directions` has the direction of each, as SQL.
+    """
+
+    order: Sequence[Any] = ()
+    directions: Sequence[str] = ()
+    # Whether the whole answer is ordered, or each partition.
+    is_global: bool = True
+    limit: int | None = None
+    offset: int = 0
+
+    def with_limit(self, rows: int) -> "Ending":
+        """Returns the ending with one more limit."""
+        return replace(self, limit=rows if self.limit is None else min(self.limit, rows))
+
+    def with_offset(self, rows: int) -> "Ending":
+        """Returns the ending without its first rows."""
+        limit = None if self.limit is None else max(self.limit - rows, 0)
+        return replace(self, limit=limit, offset=self.offset + rows)
+
+    def check_no_limit(self) -> None:
+        """Refuse an operator above a limit, other than a projection: it would change its rows."""
+        if self.limit is not None or self.offset:
+            raise NotSharedError("it has a filter or an order above its limit")
+
+    def to_sql(self, order: Sequence[str]) -> str | None:
+        """Returns how a statement ends that is ordered by these texts; None if it just ends."""
+        orders = [f"{text} {how}" for text, how in zip(order, self.directions, strict=True)]
+        word = "ORDER BY" if self.is_global else "SORT BY"
+        clauses = [
+            f"{word} {', '.join(orders)}" if orders else "",
+            f"LIMIT {self.limit}" if self.limit is not None else "",
+            f"OFFSET {self.offset}" if self.offset else "",
+        ]
+        return " ".join(filter(None, clauses)) or None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameQuery:
+    """The query that a DataFrame is."""
+
+    query: Query
+    # How late rows may be, if the DataFrame says so.
+    watermark: Watermark | None
+    # Raises `NotSharedError` unless Spark takes the query for the DataFrame; None if it does.
+    confirm: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameGroup:
+    """The queries of DataFrames over one base, by name."""
+
+    # What the queries call the relation that they read, and the DataFrame that it is.
+    table: str
+    frame: DataFrame
+    members: Mapping[str, FrameQuery]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,33 +148,10 @@ class ReadFrames:
         """
         reasons: dict[str, str] = {}
         for name, confirm in self.confirmations.items():
-            try:
-                if names is None or name in names:
+            if names is None or name in names:
+                with noting_reason(reasons, name):
                     confirm()
-            except NotSharedError as reason:
-                reasons[name] = str(reason)
         return reasons
-
-
-@dataclass(frozen=True, kw_only=True)
-class FrameGroup:
-    """What became of the DataFrames over one base."""
-
-    # What queries call the relation that they read, and the DataFrame that it is.
-    table: str
-    frame: DataFrame
-    queries: Mapping[str, Query]
-    reasons: Mapping[str, str]
-    watermarks: Mapping[str, Watermark]
-    confirmations: Mapping[str, Callable[[], None]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FoundFrames:
-    """What was found in DataFrames: groups over one base each, and why others are in none."""
-
-    groups: Sequence[FrameGroup]
-    reasons: Mapping[str, str]
 
 
 def table_of_group(number: int) -> str:
@@ -79,7 +160,7 @@ def table_of_group(number: int) -> str:
 
 
 def own_table(name: str) -> str:
-    """Returns the name of a user's DataFrame among those that statements read."""
+    """Returns the table name of a user's DataFrame in statements."""
     return f"frame {name}"
 
 
@@ -88,8 +169,16 @@ def whole_frame(name: str) -> SqlText:
     return SqlText(("SELECT * FROM ", ""), (own_table(name),))
 
 
+def statement_of(name: str, frame: DataFrame) -> SqlText | None:
+    """Returns the statement that gives a query's columns their names and metadata.
+
+    It is None for a stream: Spark would analyse it too often, so its query names the columns.
+    """
+    return None if frame.isStreaming else whole_frame(name)
+
+
 def session_of(frames: Mapping[str, DataFrame]) -> SparkSession:
-    """Returns the session of all DataFrames, or says what else was given."""
+    """Returns the session of all DataFrames; raises an error if there is none or several."""
     if not isinstance(frames, Mapping) or not frames:
         raise RunError("share takes a mapping from names to DataFrames, at least one")
     for name, frame in frames.items():

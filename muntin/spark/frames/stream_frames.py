@@ -13,7 +13,7 @@ from muntin.errors import RunError, no_frame
 from muntin.model.query import Query
 from muntin.model.time import format_duration, parse_duration
 from muntin.model.windows.window import Duration
-from muntin.spark.engine.catalyst import analyzed, frame_of, items, watermark_delay
+from muntin.spark.engine.catalyst import analyzed_plan, frame_of, items, watermark_delay
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.engine.stream_paths import (
     StreamPath,
@@ -27,7 +27,7 @@ from muntin.spark.frames.frame_queries import ReadFrames, table_of_group
 from muntin.spark.frames.read_frames import read_frames
 from muntin.sql_text import SqlText, name_parts
 
-# How late rows may be, if nobody says so.
+# The default watermark.
 WATERMARK = "10 seconds"
 # What queries call a stream that is neither filtered nor joined below them.
 _ONLY_TABLE = table_of_group(0)
@@ -39,13 +39,15 @@ _CONDITION = re.compile("where |inner join on |left join on ")
 
 @dataclass(frozen=True, kw_only=True)
 class StreamInput:
-    """Queries, the stream that they read, and how late its rows may be, if that was said."""
+    """Queries, the stream that they read, and its watermark, if there is one."""
 
     queries: Any
     data: DataFrame
     watermark: Duration | None
     # What queries read by name, if that is more than the stream: it, its joins, static tables.
     tables: Mapping[str, DataFrame] | None = None
+    # What queries call the rows that the watermark follows, if those are not all of the stream.
+    followed: str | None = None
 
 
 def stream_input(
@@ -90,7 +92,7 @@ def _of_tables(
             "pipeline for each join"
         )
     if len(streams) > 1:
-        paths = {name: path_of(analyzed(frame)) for name, frame in streams.items()}
+        paths = {name: path_of(analyzed_plan(frame)) for name, frame in streams.items()}
         data = _common_stream(paths, data.sparkSession)
         watermark = _one_watermark(_delays(paths, data.sparkSession), watermark)
     return StreamInput(queries=queries, data=data, tables=tables, watermark=watermark)
@@ -121,7 +123,7 @@ def _of_frames(
                 "is joined with; start with a new checkpoint, or without the joins"
             )
         return alone
-    paths = {table: path_of(analyzed(frame)) for table, frame in read.relations.items()}
+    paths = {table: path_of(analyzed_plan(frame)) for table, frame in read.relations.items()}
     above = [query.name for query in read.shared if _is_marked_above(query, read, paths)]
     if above and others:
         raise RunError(
@@ -130,7 +132,7 @@ def _of_frames(
         )
     names = _names(paths, readers, session)
     queries = [_over(query, names[query.source.tables[0]]) for query in read.shared]
-    alone = replace(alone, queries=queries)
+    alone = replace(alone, queries=queries, followed=_part_of_stream(*names.values()))
     if not others and not any(path.has_joins for path in paths.values()):
         return alone
     by_query = {readers[table]: path for table, path in paths.items()}
@@ -138,11 +140,13 @@ def _of_frames(
     if not others and (above or not _has_time_of_stream(read.shared[0], *paths.values())):
         # The watermark follows the rows of the join, as it does for Spark.
         return alone
+    data = _common_stream(by_query, session)
     return StreamInput(
         queries=queries,
-        data=_common_stream(by_query, session),
+        data=data,
         tables={names[table]: frame for table, frame in read.relations.items()},
         watermark=_one_watermark(delays, watermark),
+        followed=_part_of_stream(_name(path_of(analyzed_plan(data)), session)),
     )
 
 
@@ -169,18 +173,28 @@ def _names(
     """Returns names for tables that are the same in each run: state is found by them."""
     names: dict[str, str] = {}
     for table, path in paths.items():
-        name = _ONLY_TABLE
-        texts = description(path, session)
-        if texts:
-            digest = sha1("\n".join(texts).encode()).hexdigest()[:8]
-            # Without dots, at which a name would be split.
-            shown = " ".join(filter(_CONDITION.match, texts)).translate(_PLAIN)
-            name = f"{_ONLY_TABLE} {shown[:_LONGEST_NAME]} {digest}"
+        name = _name(path, session)
         for other, known in names.items():
             if known == name:
                 raise _different_streams([readers[other], readers[table]])
         names[table] = name
     return names
+
+
+def _name(path: StreamPath, session: SparkSession) -> str:
+    """Returns a name for what a path reads: that of the stream, with its filters and joins."""
+    texts = description(path, session)
+    if not texts:
+        return _ONLY_TABLE
+    digest = sha1("\n".join(texts).encode()).hexdigest()[:8]
+    # Without dots, at which a name would be split.
+    shown = " ".join(filter(_CONDITION.match, texts)).translate(_PLAIN)
+    return f"{_ONLY_TABLE} {shown[:_LONGEST_NAME]} {digest}"
+
+
+def _part_of_stream(name: str, *others: str) -> str | None:
+    """Returns the name of the only relation, if it leaves out or joins rows of the stream."""
+    return None if others or name == _ONLY_TABLE else name
 
 
 def _common_stream(paths: Mapping[str, StreamPath], session: SparkSession) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Answers to the columns that queries asked for: names, types, order, HAVING."""
+"""Projects answers to the columns of queries: names, types, order, HAVING."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,15 +21,14 @@ from muntin.runtime.data_windows.tree import END
 from muntin.runtime.periodic.tree import BEGIN
 from muntin.runtime.storage.layout import Layout, slots_of
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.grouping_sql import key_column
-from muntin.spark.binding.instants import window_struct
+from muntin.spark.binding.grouping_sql import key_column, window_struct
 from muntin.spark.engine.statements import sql_over
 from muntin.sql_text import SqlText, quoted, squeeze
 
 # Spark recognizes a window's column by this, so that `window` and `window_time` take it.
 WINDOW_METADATA = {"spark.timeWindow": True}
 SESSION_METADATA = {"spark.sessionWindow": True}
-# The prefix of our own columns, if they are beside those of users.
+# The prefix of our own columns in frames that also have users' columns.
 RESERVED = "_muntin_"
 
 
@@ -39,7 +38,7 @@ class Bounds:
 
     begin: str
     end: str
-    # Whether Spark's schema lets the window be null: those that it copies events into.
+    # Whether the window is nullable in Spark's schema, as for overlapping windows.
     is_nullable: bool = False
 
     @staticmethod
@@ -161,7 +160,7 @@ def _over_names(output: Output, through: Output | None) -> str:
 
 def projection(
     query: Query,
-    answers: dict[Aggregate, str],
+    answers: Mapping[Aggregate, str],
     bound: BoundTree,
     *,
     bounds: Bounds | None = None,

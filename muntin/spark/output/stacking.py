@@ -5,6 +5,7 @@ and a few of them in every batch would cost more than the windows do.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 
@@ -14,22 +15,79 @@ from pyspark.sql.types import StructField, StructType
 
 from muntin.model.trees import TreeNode
 from muntin.runtime.periodic.tree import NODE
-from muntin.spark.output.naming import NUMBER
+from muntin.spark.output.numbered_rows import (
+    NUMBER,
+    NumberedRows,
+    merge_columns_in_order,
+    number_rows,
+)
 from muntin.spark.output.project import Projection
-from muntin.spark.output.together import Numbered, merged_in_order, numbered
-from muntin.spark.sinks.sink import INDEX, CombinedAnswers, Part, Stack
-from muntin.sql_text import literal
+from muntin.sql_text import literal, quoted
+
+# The column of a stack with the number of a row's query.
+INDEX = "_muntin_query"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """Answers of queries that have the same columns in one frame.
+
+    It has the column `INDEX`, unless there is one query and the answers are those of a batch run.
+    """
+
+    # The queries by what they have in that column.
+    names: Mapping[int, str]
+    frame: DataFrame
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of each query's answers."""
+        return StructType([field for field in self.frame.schema if field.name != INDEX])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Queries with the same columns, and where these are in a frame of all answers."""
+
+    # The queries by what they have in the column `INDEX`.
+    names: Mapping[int, str]
+    # The column of that frame that has their columns as a struct; None if they are its own columns.
+    struct: str | None
+    # Their columns.
+    schema: StructType
+
+    def of(self, frame: DataFrame) -> DataFrame:
+        """Returns their rows and columns, and `INDEX`, of a frame of all answers."""
+        if self.struct is None:
+            return frame
+        columns = (
+            col(f"{self.struct}.{quoted(field.name)}").alias(field.name, metadata=field.metadata)
+            for field in self.schema.fields
+        )
+        return frame.where(f"{self.struct} IS NOT NULL").select(*columns, INDEX)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CombinedAnswers:
+    """All answers in one frame, and how to take it apart."""
+
+    frame: DataFrame
+    parts: Sequence[Part]
+
+    def stacks(self) -> list[Stack]:
+        """Returns a frame for each part."""
+        return [Stack(names=part.names, frame=part.of(self.frame)) for part in self.parts]
 
 
 class Stacking:
-    """Puts the answers of all queries into one frame, and tells how to take it apart again."""
+    """The answers of all queries in one frame, and the parts to take it apart again."""
 
-    def __init__(self, rows: Numbered, alike: Sequence[Sequence[str]]) -> None:
+    def __init__(self, rows: NumberedRows, alike: Sequence[Sequence[str]]) -> None:
         """`alike` has the queries, grouped by equal columns."""
         self._numbers = {name: number for number, name in enumerate(rows.outputs)}
         self._alike = alike
         self._columns = [
-            merged_in_order(
+            merge_columns_in_order(
                 {name: of if name in names else () for name, of in rows.outputs.items()}
             )
             for names in alike
@@ -78,7 +136,7 @@ class Stacking:
         return expr(f"CASE WHEN {NUMBER} IN ({numbers}) THEN named_struct({fields}) END")
 
 
-def stacked(
+def stack_answers(
     project: Callable[[Sequence[str]], Mapping[str, Projection]],
     queries: Sequence[str],
     nodes: Sequence[TreeNode],
@@ -94,7 +152,7 @@ def stacked(
     def stack(names: Sequence[str]) -> Stack:
         projections = project(names)
         if len(names) > 1:
-            return _stack(numbered(projections, nodes, frame))
+            return _stack(number_rows(projections, nodes, frame))
         (name,) = names
         place = next(index for index, node in enumerate(nodes) if name in node.queries)
         rows = frame.where(f"{NODE} = {place}")
@@ -107,9 +165,9 @@ def stacked(
     if ordered:
         # Each is a frame of its own, in its order.
         others = [name for name in queries if name not in ordered]
-        rest = stacked(project, others, nodes, frame, is_at_once) if others else []
+        rest = stack_answers(project, others, nodes, frame, is_at_once) if others else []
         return [*rest, *(stack([name]) for name in ordered)]
-    rows = numbered(projections, nodes, frame)
+    rows = number_rows(projections, nodes, frame)
     groups = alike(schemas_of(rows))
     if len(groups) == 1:
         return [_stack(rows)]
@@ -118,8 +176,8 @@ def stacked(
     return [whole] if is_at_once(whole) else [stack(names) for names in groups]
 
 
-def _stack(rows: Numbered) -> Stack:
-    columns = (output.column() for output in merged_in_order(rows.outputs))
+def _stack(rows: NumberedRows) -> Stack:
+    columns = (output.column() for output in merge_columns_in_order(rows.outputs))
     return Stack(
         names=dict(enumerate(rows.outputs)),
         frame=rows.frame.select(*columns, col(NUMBER).alias(INDEX)),
@@ -127,7 +185,7 @@ def _stack(rows: Numbered) -> Stack:
 
 
 def by_columns(answers: Mapping[str, DataFrame]) -> list[Stack]:
-    """Returns answers that Spark computes apart, a stack for those with equal columns."""
+    """Returns answers that Spark computes one by one, a stack for those with equal columns."""
     stacks = []
     for names in alike({name: frame.schema for name, frame in answers.items()}):
         if len(names) == 1:
@@ -144,7 +202,7 @@ def by_columns(answers: Mapping[str, DataFrame]) -> list[Stack]:
     return stacks
 
 
-def schemas_of(rows: Numbered) -> dict[str, StructType]:
+def schemas_of(rows: NumberedRows) -> dict[str, StructType]:
     """Returns the columns of each query's answers."""
     # All columns of all queries in one frame, each once: Spark finds their types at once.
     places: dict[str, int] = {}

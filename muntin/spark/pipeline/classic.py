@@ -17,14 +17,14 @@ from muntin.errors import RunError
 from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.checkpoint.checkpoint_owner import CheckpointOwner
+from muntin.spark.engine.folder import Folder
 from muntin.spark.engine.listeners import Report
-from muntin.spark.folder import Folder
-from muntin.spark.output.stacking import Stacking
+from muntin.spark.output.stacking import INDEX, CombinedAnswers, Stacking
 from muntin.spark.pipeline.reports import ReportListener
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_engine import RunContext, StreamEngine, StreamRun, Watcher
 from muntin.spark.sinks.late_rows import LateRowsSink
-from muntin.spark.sinks.sink import INDEX, Answer, Answers, CombinedAnswers, naming_batch
+from muntin.spark.sinks.sink import Answer, Answers, naming_batch
 from muntin.spark.stream.event_slices import GIVEN
 from muntin.spark.stream.source import BoundStream
 from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
@@ -47,7 +47,7 @@ class MicroBatch(Answers):
 
     @contextmanager
     def each(self) -> Iterator[list[Answer]]:
-        """A frame for every query that has answers; columns that are never null say so."""
+        """A frame for every query that has answers, with the nullability of its own columns."""
         with self.stored():
             yield [
                 Answer(

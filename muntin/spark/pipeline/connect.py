@@ -12,10 +12,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from muntin.errors import RunError
+from muntin.spark.output.stacking import Part
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_engine import StreamEngine, StreamRun, Watcher
-from muntin.spark.sinks.sink import Answers, Part, Sink, naming_batch
+from muntin.spark.sinks.sink import Answers, Sink, naming_batch
 
 # The last line of a traceback that the server sends when a sink raises an error.
 _ERROR_OF_SINK = re.compile(r"^muntin\.errors\.RunError: (.+)$", re.MULTILINE)

@@ -12,12 +12,12 @@ from py4j.protocol import Py4JError
 from muntin.errors import RunError
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
+from muntin.spark.error_text import error_line
 from muntin.spark.pipeline.outputs import Outputs
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_engine import InUseError, RunContext, StreamEngine, StreamRun
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.pipeline.transient_errors import RetryPolicy
-from muntin.spark.session import one_line
 from muntin.spark.stream.source import BoundStream, Source
 
 log = logging.getLogger("muntin")
@@ -92,7 +92,7 @@ class Launcher:
     ) -> StreamRun:
         """Returns a run of a plan, not started; refuses what the sink would not take."""
         context = self._context if outputs is None else replace(self._context, outputs=outputs)
-        with self.source.settings.restored():
+        with self.source.settings.restore():
             return self._run_class(bound, running, context)
 
     def launch(self, bound: BoundStream, running: StreamPlan) -> None:
@@ -141,7 +141,7 @@ class Launcher:
         """Count a restart, and log why."""
         self.figures.restarts += 1
         # Spark adds the whole plan to its message.
-        message = (one_line(failure) or str(failure)).splitlines()[0].split(" === ")[0]
+        message = (error_line(failure) or str(failure)).splitlines()[0].split(" === ")[0]
         log.warning("restarting %s: %s", self.checkpoint.directory, message)
 
     def finish_batch(self, bound: BoundStream, running: StreamPlan) -> None:
@@ -215,7 +215,7 @@ class Launcher:
             self.owner.check()
             self.sink.close(self.checkpoint.logs.last_commit())
         except Exception as error:
-            self.warn(f"the sink could not be closed: {one_line(error) or error}")
+            self.warn(f"the sink could not be closed: {error_line(error) or error}")
 
     def end(self) -> None:
         """Release the checkpoint; nothing runs from now on."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import RunError
-from muntin.spark.engine.file_system import paths_of_stream, whole_path
+from muntin.spark.engine.folder import whole_path
+from muntin.spark.engine.stream_paths import paths_of_stream
 from muntin.spark.sinks.late_rows import LateLike, LateRowsSink
 from muntin.spark.sinks.open_sink import SinkLike, open_sink
 from muntin.spark.sinks.sink import Sink, SinkContext
@@ -35,8 +36,8 @@ def open_outputs(
     if outputs.late is not None:
         if not bound.is_one_stream:
             raise RunError(
-                "late= does not go with a stream that is, or may be, united of several with a "
-                "watermark each: nobody knows which of its rows are too late; leave it out"
+                "late= does not work with a stream that is, or may be, a union of several with a "
+                "watermark each: it is unknown which of its rows are too late; leave it out"
             )
         if outputs.late.output is not None:
             _check_late_folder(context.session, outputs.late.output, written)

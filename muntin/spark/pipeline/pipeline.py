@@ -19,13 +19,13 @@ from muntin.optimizer.replan import Outlook, PlanChange, Replanner, outlook
 from muntin.optimizer.transitions import without
 from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.session_kind import is_connect
+from muntin.spark.error_text import error_line
 from muntin.spark.pipeline.change_queue import ChangeQueue
 from muntin.spark.pipeline.classic import ClassicEngine
 from muntin.spark.pipeline.connect import ConnectEngine
 from muntin.spark.pipeline.runner import Runner
 from muntin.spark.pipeline.status import QueryStatus, Status
 from muntin.spark.pipeline.stream_engine import StreamEngine
-from muntin.spark.session import one_line
 from muntin.spark.stream.source import Queries
 
 __all__ = ["Pipeline", "QueryStatus", "Status"]
@@ -236,7 +236,7 @@ class Pipeline:
             complete_from=self.complete_from,
             refused=self._runner.refused,
             dropped={name: each.error for name, each in run.running.dropped.items()},
-            error=None if failure is None else one_line(failure) or str(failure),
+            error=None if failure is None else error_line(failure) or str(failure),
         )
 
     def __repr__(self) -> str:
@@ -245,16 +245,16 @@ class Pipeline:
 
     def _repr_html_(self) -> str:
         status = self.status()
-        told = [
+        heading = [
             f"Pipeline {self.name!r} {self._state}",
             f"{status.batches} batches, {status.rows_in:,} events, {status.late_rows:,} late",
         ]
-        told += [f"watermark {status.watermark}"] if status.watermark else []
-        told += [f"error: {status.error}"] if status.error else []
+        heading += [f"watermark {status.watermark}"] if status.watermark else []
+        heading += [f"error: {status.error}"] if status.error else []
         rows = [
             (name, f"{each.rows:,}", f"{each.late_rows:,}") for name, each in status.queries.items()
         ]
-        return html_table("; ".join(told), ("query", "rows", "late events"), rows)
+        return html_table("; ".join(heading), ("query", "rows", "late events"), rows)
 
     @property
     def _state(self) -> str:

@@ -148,23 +148,26 @@ def _change(
         moved=found.moved,
         types=bound.types,
     )
-    return replace(following, followed_joins=bound.followed_joins(running.followed_joins))
+    return replace(
+        following, followed_relations=bound.followed_relations(running.followed_relations)
+    )
 
 
 def _check_addition(query: Query | PlainQuery, running: StreamPlan, bound: BoundStream) -> None:
     """Refuse a new query if the watermark does not tell from when it would be complete."""
     if not bound.is_one_stream:
         raise RunError(
-            f"query {query.name!r} cannot be added to a stream that is, or may be, united of "
-            f"several with a watermark each: nobody knows from when it would be complete; "
+            f"query {query.name!r} cannot be added to a stream that is, or may be, a union of "
+            f"several with a watermark each: it is unknown from when the query would be complete; "
             f"start it with a checkpoint of its own"
         )
-    for join in running.followed_joins:
-        if not isinstance(query, Query) or query.source.tables != (join,):
+    assert isinstance(query, Query)
+    for relation in running.followed_relations:
+        if relation != bound.followed and query.source.tables != (relation,):
             raise RunError(
                 f"query {query.name!r} cannot be added: the watermark of this checkpoint has "
-                f"followed only the rows of {join!r}, because of late=, so nobody knows from when "
-                f"the query would be complete; start it with a checkpoint of its own"
+                f"followed only the rows of {relation!r}, so it is unknown from when the query "
+                f"would be complete; start it with a checkpoint of its own"
             )
 
 
@@ -180,7 +183,8 @@ def _is_unchanged(bound: BoundStream, stored: StoredPlan, retain: int) -> bool:
         retain == stored.running.retain
         and state_of_plan(bound.plan) == state_of_plan(stored.running.plan)
         and bound.has_types_of(stored.running)
-        and bound.followed_joins(stored.running.followed_joins) == stored.running.followed_joins
+        and bound.followed_relations(stored.running.followed_relations)
+        == stored.running.followed_relations
     )
 
 
@@ -193,8 +197,8 @@ def _loses_query(old: Plan, new: Plan) -> bool:
 def refused_change(error: BaseException) -> RunError:
     """Returns the error of a change that Spark refused."""
     return RunError(
-        f"the queries were not changed, and the ones before go on: the first batch with the new "
-        f"ones failed: {cause_of(error)}"
+        f"the queries were not changed, and the earlier ones continue: the first batch with the "
+        f"new ones failed: {cause_of(error)}"
     )
 
 

@@ -22,13 +22,12 @@ from muntin.errors import RunError
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.checkpoint.checkpoint_owner import Owner
-from muntin.spark.engine.query_settings import settings_of_query
-from muntin.spark.java_errors import said_of_full_disk
+from muntin.spark.engine.settings import ROWS_UNMEASURED, settings_of_query
+from muntin.spark.error_text import full_disk_text
 from muntin.spark.output.stacking import Stacking, alike, schemas_of
 from muntin.spark.pipeline.outputs import Outputs
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
-from muntin.spark.settings import ROWS_UNMEASURED
 from muntin.spark.stream.source import SETTINGS, BoundStream
 from muntin.spark.stream.stream_answers import LATE_ROWS
 
@@ -120,7 +119,7 @@ class StreamRun(ABC):
             try:
                 self.query = writer.start()
             except Exception as error:
-                full = said_of_full_disk(error)
+                full = full_disk_text(error)
                 if full is not None:
                     raise RunError(
                         f"the checkpoint {checkpoint} cannot be written: {full}"
@@ -164,7 +163,7 @@ class StreamRun(ABC):
         if self._failed is not None:
             return self._failed
         error = None if self.query.isActive else self.query.exception()
-        full = None if error is None else said_of_full_disk(error)
+        full = None if error is None else full_disk_text(error)
         if full is None:
             return error
         return RunError(f"{full}; make room, and start again on the same checkpoint")

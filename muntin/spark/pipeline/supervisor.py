@@ -11,7 +11,7 @@ from muntin.spark.pipeline.runner import Runner
 
 log = logging.getLogger("muntin")
 
-# How often to check whether the stream still runs, if Spark does not say so.
+# How often to check whether the stream still runs, if Spark does not report its end.
 _INTERVAL_S = 0.5
 
 

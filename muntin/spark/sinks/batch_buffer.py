@@ -17,8 +17,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from muntin.spark.folder import STAGED, Folder
-from muntin.spark.sinks.sink import CombinedAnswers, Part, Stack
+from muntin.spark.engine.folder import STAGED, Folder
+from muntin.spark.output.stacking import CombinedAnswers, Part, Stack
 
 _PUBLISHED = "published.json"
 # About how large a file may get that holds the answers of several batches, in bytes.
@@ -93,7 +93,7 @@ class BatchBuffer:
     def forget(self, until: int) -> None:
         """Delete the batches up to a number: they were published, by a batch that is finished."""
         left = self._delete_batches([number for number in self.numbers() if number <= until])
-        # After them: as long as one of them is there, this tells that it was published.
+        # Last: as long as one of the batches is there, this file shows that it was published.
         self._folder.delete(_PUBLISHED)
         if not left:
             self._folder.delete("")

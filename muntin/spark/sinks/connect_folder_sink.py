@@ -5,7 +5,7 @@ output/_muntin.json         the mark of the checkpoint that fills it, the format
 
 A client cannot move files, so files are not put in place one by one: Spark's writer replaces all
 that is in the folder of a query and a batch. Spark's own file sink would leave out a batch whose
-answers it has, and with it the state that this batch leaves behind, so a stream would not go on
+answers it has, and with it the state that this batch leaves behind, so a stream would not continue
 after a cut.
 """
 
@@ -21,13 +21,13 @@ from pyspark.sql.functions import expr, lit
 from pyspark.sql.types import StringType, StructField, StructType
 
 from muntin.errors import RunError
-from muntin.spark.engine.server_folder import ServerFolder
+from muntin.spark.engine.folder import ServerFolder, Texts, texts_in
 from muntin.spark.engine.session_kind import cores_of
-from muntin.spark.folder import Texts, texts_in
 from muntin.spark.output.flatten import flatten
+from muntin.spark.output.stacking import INDEX, Stack
 from muntin.spark.sinks.file_options import FileOptions
 from muntin.spark.sinks.output_owner import OWNER, Claim, columns_of, why_other_columns
-from muntin.spark.sinks.sink import INDEX, Answers, Sink, SinkContext, Stack, naming_batch
+from muntin.spark.sinks.sink import Answers, Sink, SinkContext, naming_batch
 from muntin.sql_text import literal
 
 # The columns that folders are named after.

@@ -29,10 +29,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from muntin.spark.engine.arrow_schema import arrow_schema
+from muntin.spark.engine.schemas import arrow_schema
+from muntin.spark.engine.worker import Task
+from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part
 from muntin.spark.sinks.file_options import FileOptions
-from muntin.spark.sinks.sink import INDEX, CombinedAnswers, Part
-from muntin.spark.worker import Task
 
 # The end of every file, which Spark's writer puts there.
 _END = b"1"

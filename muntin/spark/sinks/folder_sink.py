@@ -10,10 +10,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
+from muntin.spark.engine.folder import STAGED, Folder
 from muntin.spark.engine.session_kind import cores_of, is_connect
-from muntin.spark.folder import STAGED, Folder
-from muntin.spark.java_errors import said_by_java
+from muntin.spark.error_text import job_error_text
 from muntin.spark.output.flatten import flatten
+from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack
 from muntin.spark.sinks.batch_buffer import BatchBuffer, Publication
 from muntin.spark.sinks.connect_folder_sink import ConnectFolderSink
 from muntin.spark.sinks.file_options import FileOptions
@@ -26,17 +27,7 @@ from muntin.spark.sinks.files_at_once import (
     write_at_once,
 )
 from muntin.spark.sinks.output_owner import OutputOwner, columns_prefix
-from muntin.spark.sinks.sink import (
-    INDEX,
-    Answers,
-    CombinedAnswers,
-    Part,
-    Sink,
-    SinkContext,
-    SinkDefinition,
-    Stack,
-    naming_batch,
-)
+from muntin.spark.sinks.sink import Answers, Sink, SinkContext, SinkDefinition, naming_batch
 
 # After a batch of more bytes, Spark does not gather the next one into few files.
 _FEW_BYTES = 1 << 24
@@ -50,7 +41,7 @@ def writing_to(directory: str) -> Iterator[None]:
     try:
         yield
     except Py4JJavaError as error:
-        raise RunError(f"{directory} cannot be written: {said_by_java(error)}") from None
+        raise RunError(f"{directory} cannot be written: {job_error_text(error)}") from None
 
 
 @dataclass(frozen=True)

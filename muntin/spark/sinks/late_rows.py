@@ -14,10 +14,11 @@ from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 from muntin.errors import RunError
 from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.slicer.packing import ROWS
-from muntin.spark.engine.arrow_schema import arrow_schema
+from muntin.spark.engine.schemas import arrow_schema
 from muntin.spark.engine.session_kind import is_connect
+from muntin.spark.output.stacking import INDEX, Part
 from muntin.spark.sinks.folder_sink import Files, FolderSink
-from muntin.spark.sinks.sink import INDEX, Answers, Part, SinkContext, naming_batch
+from muntin.spark.sinks.sink import Answers, SinkContext, naming_batch
 
 # The columns that are put beside those of the rows: the batch that they came in, and the watermark
 # up to which answers had been given out.
@@ -37,9 +38,8 @@ class LateRowsSink:
     ) -> None:
         if is_connect(context.session):
             raise RunError(
-                "late does not work on Spark Connect: which rows are late is told to the tasks by "
-                "the process that starts each batch, which is the server; status().late_rows "
-                "counts them"
+                "late does not work on Spark Connect: the server starts each batch, and would have "
+                "to tell the tasks which rows are late; status().late_rows counts them"
             )
         files = Files(late) if isinstance(late, str | Path) else late
         self._function = None if isinstance(files, Files) else files

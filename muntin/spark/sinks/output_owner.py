@@ -15,9 +15,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
+from muntin.spark.engine.folder import Folder, Texts
+from muntin.spark.error_text import FILE_ERRORS, job_error_text
 from muntin.spark.files import FORMATS
-from muntin.spark.folder import Folder, Texts
-from muntin.spark.java_errors import FILE_ERRORS, said_by_java
 from muntin.spark.sinks.sink import SinkContext
 
 OWNER = "_muntin.json"
@@ -42,7 +42,9 @@ class Claim:
         try:
             return Claim(**json.loads(folder.read(file)))
         except FILE_ERRORS as error:
-            raise RunError(f"{shown} cannot be read ({said_by_java(error)}); {ELSEWHERE}") from None
+            raise RunError(
+                f"{shown} cannot be read ({job_error_text(error)}); {ELSEWHERE}"
+            ) from None
 
     def check_checkpoint(self, mark: str, shown: str) -> None:
         """Refuse a folder of another checkpoint; errors call the folder `shown`."""

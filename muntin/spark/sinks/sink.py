@@ -10,16 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import col
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
-from muntin.spark.engine.stored_frames import stored
-from muntin.spark.session import one_line
-from muntin.sql_text import quoted
-
-# The column of a stack with the number of a row's query.
-INDEX = "_muntin_query"
+from muntin.spark.engine.plan_reuse import store
+from muntin.spark.error_text import error_line
+from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,57 +25,6 @@ class Answer:
     name: str
     rows: int
     frame: DataFrame
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stack:
-    """Answers of queries that have the same columns in one frame.
-
-    It has the column `INDEX`, unless there is one query and the answers are those of a batch run.
-    """
-
-    # The queries by what they have in that column.
-    names: Mapping[int, str]
-    frame: DataFrame
-
-    @property
-    def schema(self) -> StructType:
-        """The columns of each query's answers."""
-        return StructType([field for field in self.frame.schema if field.name != INDEX])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """Queries with the same columns, and where these are in a frame of all answers."""
-
-    # The queries by what they have in the column `INDEX`.
-    names: Mapping[int, str]
-    # The column of that frame that has their columns as a struct; None if they are its own columns.
-    struct: str | None
-    # Their columns.
-    schema: StructType
-
-    def of(self, frame: DataFrame) -> DataFrame:
-        """Returns their rows and columns, and `INDEX`, of a frame of all answers."""
-        if self.struct is None:
-            return frame
-        columns = (
-            col(f"{self.struct}.{quoted(field.name)}").alias(field.name, metadata=field.metadata)
-            for field in self.schema.fields
-        )
-        return frame.where(f"{self.struct} IS NOT NULL").select(*columns, INDEX)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CombinedAnswers:
-    """All answers in one frame, and how to take it apart."""
-
-    frame: DataFrame
-    parts: Sequence[Part]
-
-    def stacks(self) -> list[Stack]:
-        """Returns a frame for each part."""
-        return [Stack(names=part.names, frame=part.of(self.frame)) for part in self.parts]
 
 
 class Answers:
@@ -131,7 +76,7 @@ class Answers:
         if self._is_stored:
             yield
             return
-        stored(self._frame)
+        store(self._frame)
         self._is_stored = True
         try:
             yield
@@ -206,7 +151,7 @@ def naming_batch(batch: int, *names: str) -> Iterator[None]:
     except RunError:
         raise
     except Exception as error:
-        said = one_line(error) or f"{type(error).__name__}: {error}"
+        said = error_line(error) or f"{type(error).__name__}: {error}"
         who = "query " if len(names) == 1 else "queries "
         about = f"{who}{', '.join(map(repr, names))}: " if names else ""
         raise RunError(

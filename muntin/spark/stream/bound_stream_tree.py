@@ -26,13 +26,16 @@ from muntin.runtime.stream_plan.stored_periodic_tree import StoredPeriodicTree
 from muntin.runtime.stream_plan.stored_tree import Needs, StoredTree
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.value_types import ValueTypes, read_by
-from muntin.spark.batch.records import layout_of, looked_at
-from muntin.spark.binding.bind_periodic import is_compiled, is_order_known
-from muntin.spark.binding.bound_tree import BoundDataTree, BoundPeriodicTree, BoundTree
-from muntin.spark.binding.grouping_sql import selected, value_type_of
-from muntin.spark.binding.instants import micros
-from muntin.spark.binding.relations import Relations, is_ansi
-from muntin.spark.binding.runtime_types import is_carried
+from muntin.spark.binding.bound_tree import (
+    BoundDataTree,
+    BoundPeriodicTree,
+    BoundTree,
+    value_type_of,
+)
+from muntin.spark.binding.grouping_sql import micros, select_events
+from muntin.spark.binding.relations import Relations
+from muntin.spark.binding.runtime_types import is_carried, is_compiled, is_order_known
+from muntin.spark.binding.slicer_columns import layout_of_records, record_columns
 from muntin.spark.stream.key_codes import key_code
 from muntin.sql_text import SqlText
 
@@ -165,13 +168,13 @@ def _bind_periodic(
 def _bind_data(
     bound: BoundDataTree, keys: tuple[str, ...], relations: Relations
 ) -> BoundStreamTree:
-    layout = layout_of(bound.tree, bound.types, ansi=is_ansi(relations.session))
+    layout = layout_of_records(bound, relations)
     if bound.tree.grain is not None:
         numbers = _of_grains(bound, layout)
         needs = Needs(keys=keys, numbers=numbers)
         return _BoundData(bound=bound, layout=RecordLayout(layout=layout), needs=needs)
-    columns, record_layout = looked_at(bound, relations, layout)
-    schema = relations.sql(selected(bound.tree.grouping, columns or {START: "1"})).schema
+    columns, record_layout = record_columns(bound, relations, layout)
+    schema = relations.sql(select_events(bound.tree.grouping, columns or {START: "1"})).schema
     types = {column: schema[column].dataType for column in columns}
     counted = _counted_columns(bound, record_layout)
     for column, kind in types.items():

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from muntin.spark.engine.worker_setup import receive_kernels
-from muntin.spark.worker import begin_task, pickled, unpickled
+from muntin.spark.engine.worker import begin_task, pickle_value, receive_kernels, unpickle_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +31,7 @@ class BucketProcessor(StatefulProcessor):
         definitions: "Mapping[int, TreeDefinition] | None" = None,
     ) -> None:
         """`schema` is that of the answers of all trees; see `BucketStep` for `definitions`."""
-        self._pickled = pickled((trees, schema, definitions))
+        self._pickled = pickle_value((trees, schema, definitions))
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called once per task, before anything else."""
@@ -73,7 +72,7 @@ class BucketProcessor(StatefulProcessor):
                 if data:
                     packed.setdefault(tree, []).append(data)
         stored = self._remembered.get()
-        trees, schema, definitions = unpickled(self._pickled)
+        trees, schema, definitions = unpickle_value(self._pickled)
         step = BucketStep(
             trees=trees,
             schema=schema,

@@ -10,12 +10,15 @@ from pyspark.sql.types import DataType, StructType, TimestampType
 from muntin.errors import RunError
 from muntin.model.passes import common_filter
 from muntin.model.query import Grouping
-from muntin.spark.batch.filters import ConditionBits, SafeExpressions, conditions_of
-from muntin.spark.batch.slicer_pass import TIME, Arguments
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.grouping_sql import selected
-from muntin.spark.binding.instants import micros
+from muntin.spark.binding.grouping_sql import TIME, micros, select_events
 from muntin.spark.binding.relations import Relations
+from muntin.spark.binding.slicer_columns import (
+    Arguments,
+    ConditionBits,
+    SafeExpressions,
+    conditions_of,
+)
 from muntin.spark.stream.key_codes import key_code
 from muntin.sql.filters import is_reference
 from muntin.sql_text import SqlText, literal, only_where, quoted
@@ -124,12 +127,12 @@ class EventColumns(Events):
             **self._bits.columns,
             **self._rows,
         }
-        return selected(replace(self._first, where=self._filter()), columns)
+        return select_events(replace(self._first, where=self._filter()), columns)
 
     def _filter(self) -> str | None:
         """Returns a filter that Spark does not move below the watermark.
 
-        The watermark tells up to when events were read, and a query that is added is complete from
+        The watermark shows up to when events were read, and a query that is added is complete from
         there on. Below a filter it would follow only the events of the queries that ran before.
         Spark moves every condition down that does not mention the watched column.
         """

@@ -27,12 +27,11 @@ from muntin.runtime.state.figures import ALL
 from muntin.runtime.state.stream_tree import EVENTS, START, StreamTree
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
-from muntin.spark.batch.pass_slices import PACKED
-from muntin.spark.batch.slicer_pass import TIME
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.engine.worker_setup import prepare_workers
+from muntin.spark.binding.grouping_sql import TIME
+from muntin.spark.engine.schemas import PACKED
+from muntin.spark.engine.worker import Task, prepare_workers
 from muntin.spark.stream.event_columns import ROW, EventColumns, Events
-from muntin.spark.worker import Task
 
 # The setting in which a task finds the watermark up to which answers are out: Spark hands settings
 # of the session to its tasks.
@@ -107,7 +106,7 @@ def _tree_of_records(
     return SlicerTree(
         number=number,
         layout=Layout(key_columns=_key_columns(bound, own), start=START, storages=()),
-        # A watermark is in whole milliseconds, so it tells events apart by these.
+        # A watermark is in whole milliseconds, so events need not be told apart more finely.
         slicing=Slicing(edges=(Edges(period=MILLISECOND),), rate=SECOND / MILLISECOND),
         masks=own.masks(grouping),
         values={},
@@ -173,7 +172,7 @@ def _slice(
 def _emitted_watermark() -> int:
     """Returns the watermark up to which answers are out; the driver sets it for each batch."""
     context = TaskContext.get()
-    told = None if context is None else context.getLocalProperty(GIVEN)
-    if told is None:
-        raise RunError("Spark did not say which windows were given out, so no row can be told late")
-    return int(told)
+    watermark = None if context is None else context.getLocalProperty(GIVEN)
+    if watermark is None:
+        raise RunError("Spark did not pass on the watermark, so late rows cannot be found")
+    return int(watermark)

@@ -8,9 +8,8 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import TimestampType
 
 from muntin.model.query import Grouping
-from muntin.spark.batch.slicer_pass import TIME
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.instants import micros
+from muntin.spark.binding.grouping_sql import TIME, micros
 from muntin.spark.binding.relations import Relations
 from muntin.spark.stream.event_columns import EventColumns, Events
 from muntin.spark.stream.relation_copies import NUMBER, RelationCopies

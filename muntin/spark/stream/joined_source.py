@@ -1,22 +1,18 @@
 """A stream whose queries read its rows, or joins of it with static tables."""
 
-from collections.abc import Mapping
-
-from pyspark.sql import DataFrame
-
 from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping
-from muntin.model.windows.window import Duration
-from muntin.spark.binding.relations import Relations, blaming
-from muntin.spark.engine.catalyst import analyzed, items, kind
-from muntin.spark.engine.same_rows import same_rows
+from muntin.spark.binding.relations import Relations, naming_query
+from muntin.spark.engine.catalyst import analyzed_plan, items, kind
+from muntin.spark.engine.plan_reuse import same_rows
 from muntin.spark.engine.stream_paths import (
     FILTER,
     JOIN,
     StreamPath,
     path_of,
     source_column,
+    watermarks_of,
 )
 from muntin.spark.frames.stream_frames import StreamInput
 from muntin.spark.stream.joined_events import JoinedStream
@@ -33,23 +29,22 @@ def source_of(given: StreamInput, *, late: bool = False) -> Source:
     Where `late` rows are wanted, the one join that all DataFrames read is the stream.
     """
     if given.tables is None:
-        return Source(given.data, given.watermark)
+        return Source(given.data, given.watermark, followed=given.followed)
     if late and len(given.tables) == 1:
         ((table, data),) = given.tables.items()
-        return Source(data, given.watermark, followed_join=table)
-    return JoinedSource(given.data, given.tables, given.watermark)
+        is_marked = watermarks_of(data).calls > 0
+        return Source(data, given.watermark, followed=given.followed if is_marked else table)
+    return JoinedSource(given)
 
 
 class JoinedSource(Source):
     """A stream, and tables by name: it, its joins, and static tables."""
 
-    def __init__(
-        self, data: DataFrame, tables: Mapping[str, DataFrame], watermark: Duration | None
-    ) -> None:
-        super().__init__(data, watermark)
+    def __init__(self, given: StreamInput) -> None:
+        super().__init__(given.data, given.watermark, followed=given.followed)
         # A query that names no table reads the stream.
-        self._tables = {**tables, "": data}
-        self._operators = len(path_of(analyzed(data)).operators)
+        self._tables = {**(given.tables or {}), "": given.data}
+        self._operators = len(path_of(analyzed_plan(given.data)).operators)
 
     def _find_relations(self, plan: Plan) -> tuple[Relations, str, JoinedStream | None]:
         """Returns what the queries read, the column that the watermark follows, and the stream
@@ -62,13 +57,15 @@ class JoinedSource(Source):
         times: dict[int, str] = {}
         for tree in plan.trees:
             query = next(iter(plan.queries_of(tree).values())).asked
-            with blaming(query):
+            with naming_query(query):
                 path, place = self._path(tree.grouping, query.name, relations)
             paths[tree.grouping.relation] = path
             times.setdefault(place, query.name)
         if len(times) > 1:
-            told = (f"query {query!r} {self.data.columns[place]}" for place, query in times.items())
-            raise RunError(f"a stream has one time, and there are several: {', '.join(told)}")
+            named = (
+                f"query {query!r} {self.data.columns[place]}" for place, query in times.items()
+            )
+            raise RunError(f"a stream has one time, and there are several: {', '.join(named)}")
         column = self.data.columns[next(iter(times))]
         own = Grouping(relation=_DATA, time=quoted(column), where=None, keys=())
         frame, watched = self._with_watermark(own)
@@ -81,12 +78,12 @@ class JoinedSource(Source):
     def _path(self, grouping: Grouping, query: str, relations: Relations) -> tuple[StreamPath, int]:
         """Returns what a grouping reads of the stream, and the place of the column that is its
         time."""
-        statement = analyzed(
+        statement = analyzed_plan(
             relations.sql(grouping.relation.inside(f"SELECT {grouping.time} FROM ", ""))
         )
         path = path_of(statement)
         if len(path.operators) < self._operators or not same_rows(
-            path.plan_at(self._operators), analyzed(self.data), self.session
+            path.plan_at(self._operators), analyzed_plan(self.data), self.session
         ):
             raise RunError(
                 f"query {query!r} cannot be streamed together with others: it reads "

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 )
 
 from muntin.errors import RunError
-from muntin.spark.binding.instants import instant, interval, interval_micros, micros
+from muntin.spark.binding.grouping_sql import instant, interval, interval_micros, micros
 from muntin.sql_text import literal, quoted
 
 # The Spark type of each kind of key column.

@@ -20,8 +20,7 @@ from muntin.runtime.state.figures import FIGURE, TREE
 from muntin.runtime.state.stream_tree import StreamTree
 from muntin.runtime.storage.layout import all_slots
 from muntin.runtime.stream_plan.stored_tree import kind_of
-from muntin.spark.batch.compiled_answers import slot_fields
-from muntin.spark.engine.arrow_schema import arrow_schema
+from muntin.spark.engine.schemas import arrow_schema, slot_fields
 from muntin.spark.engine.session_kind import check_streams
 from muntin.spark.stream.bucket_processor import BucketProcessor
 from muntin.spark.stream.key_codes import KEY_TYPES

@@ -15,7 +15,7 @@ from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
     Expression,
     Plan,
-    analyzed,
+    analyzed_plan,
     children,
     column_of,
     frame_of,
@@ -25,7 +25,7 @@ from muntin.spark.engine.catalyst import (
     resolved_by,
     walk,
 )
-from muntin.spark.engine.safe import is_safe
+from muntin.spark.engine.plan_facts import is_safe
 from muntin.spark.engine.stream_paths import FILTER, JOIN, PROJECT, path_of, static_join
 
 # The column with the number of a row's statement.
@@ -40,7 +40,7 @@ class RelationCopies:
         begin with, and may have more behind them."""
         self._session = stream.sparkSession
         self._operators = operators
-        self._columns = items(analyzed(stream).output())
+        self._columns = items(analyzed_plan(stream).output())
         numbers = array(*(lit(number) for number in range(copies)))
         self._frame = stream.select("*", explode(numbers).alias(NUMBER))
         self._names = (f"muntin_{number}" for number in count())
@@ -48,7 +48,7 @@ class RelationCopies:
     def add(self, number: int, statement: DataFrame) -> dict[str, Column]:
         """Applies a statement to its rows; returns its columns, which are of no meaning in the rows
         of others."""
-        plan = analyzed(statement)
+        plan = analyzed_plan(statement)
         path = path_of(plan)
         own = items(path.plan_at(self._operators).output())
         meanings = {
@@ -92,7 +92,7 @@ class RelationCopies:
         own = [column_of(column, self._session).alias(name) for column, name in pairs]
         match = next(self._names)
         table = frame_of(join.table, self._session).select(*own, lit(True).alias(match))
-        added = items(analyzed(table).output())
+        added = items(analyzed_plan(table).output())
         meanings |= {
             identity(column): mine for column, mine in zip(columns, added[:-1], strict=True)
         }
@@ -128,7 +128,7 @@ class RelationCopies:
             return {}
         own = [value.alias(next(self._names)) for value in values.values()]
         self._frame = self._frame.select("*", *own)
-        added = items(analyzed(self._frame).output())[-len(own) :]
+        added = items(analyzed_plan(self._frame).output())[-len(own) :]
         return dict(zip(values, added, strict=True))
 
     def _column(self, expression: Expression, meanings: Mapping[int, Expression]) -> Column:

@@ -23,10 +23,11 @@ from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.value_types import ValueTypes, retyped
 from muntin.spark.binding.bind import bind
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.instants import micros
-from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
-from muntin.spark.engine.settings_of_analysis import SettingsOfAnalysis
-from muntin.spark.engine.watermarks import Watermarks, watermarks_of
+from muntin.spark.binding.grouping_sql import micros
+from muntin.spark.binding.relations import Relations, is_ansi, is_case_sensitive
+from muntin.spark.engine.settings import SettingsOfAnalysis
+from muntin.spark.engine.stream_paths import Watermarks, watermarks_of
+from muntin.spark.error_text import first_line
 from muntin.spark.frames.stream_frames import WATERMARK
 from muntin.spark.stream.bound_stream_tree import (
     BoundStreamTree,
@@ -62,12 +63,12 @@ class Source:
     """A streaming DataFrame and how late its rows may be."""
 
     def __init__(
-        self, data: DataFrame, watermark: Duration | None, *, followed_join: str | None = None
+        self, data: DataFrame, watermark: Duration | None, *, followed: str | None = None
     ) -> None:
-        """`watermark` is how late rows may be, if that was said; the data may say so, too.
+        """`watermark` is how late rows may be; None if only the data says it, or nobody.
 
-        `followed_join` is what queries call the data if it is a join of the stream; the watermark
-        then follows the rows of the join, unless it is set below.
+        `followed` is what queries call the rows that the watermark follows, if a filter or a join
+        below it leaves out others of the stream.
         """
         if not isinstance(data, DataFrame):
             raise no_frame("data", data)
@@ -82,13 +83,13 @@ class Source:
         self.settings = SettingsOfAnalysis(self.session)
         self._watermarks = watermarks_of(data)
         self.delay = _delay(self._watermarks, watermark)
-        self._followed_join = None if self._watermarks.calls else followed_join
+        self._followed = followed
         # A warning, if nobody has said how late rows may be.
         self.warning: str | None = None
         if watermark is None and not self._watermarks.calls:
             self.warning = (
-                f"nobody said how late rows may be, so it is {WATERMARK}; give watermark=, or call "
-                f"withWatermark on the data"
+                f"no watermark was given, so rows may be late by {WATERMARK}; give watermark=, or "
+                f"call withWatermark on the data"
             )
         # The plan that was bound last, as JSON, and what it was bound to.
         self._last: tuple[dict[str, Any], BoundStream] | None = None
@@ -109,7 +110,7 @@ class Source:
         asked = [(q.window, dict(q.aggregates)) for q in plan.queries if isinstance(q, Query)]
         known = {**plan_to_json(plan), "asked": asked}
         if self._last is None or self._last[0] != known:
-            with self.settings.restored():
+            with self.settings.restore():
                 self._last = (known, self._bind(plan))
         return self._last[1]
 
@@ -123,7 +124,7 @@ class Source:
             retain=retain,
             ansi=is_ansi(self.session),
             types=bound.types,
-            followed_joins=bound.followed_joins(),
+            followed_relations=bound.followed_relations(),
         )
 
     def _find_relations(self, plan: Plan) -> tuple[Relations, str, JoinedStream | None]:
@@ -149,8 +150,8 @@ class Source:
             watched=watched,
             joined=joined,
             types=value_types(queries, trees, relations),
-            is_one_stream=self._watermarks.tell_what_was_read,
-            followed_join=self._followed_join,
+            is_one_stream=self._watermarks.bound_what_was_read,
+            followed=self._followed,
         )
 
     def _with_watermark(self, grouping: Grouping) -> tuple[DataFrame, str]:
@@ -223,8 +224,8 @@ class Source:
             time = self._time_column(tree.grouping) or tree.grouping.time
             named.setdefault(".".join(name_parts(time)).lower(), tree.queries[0])
         if len(named) > 1:
-            told = ", ".join(f"query {query!r} names {time}" for time, query in named.items())
-            raise RunError(f"a stream has one time, and {told}")
+            times = ", ".join(f"query {query!r} names {time}" for time, query in named.items())
+            raise RunError(f"a stream has one time, and {times}")
         return plan.trees[0].grouping
 
 
@@ -240,10 +241,10 @@ class BoundStream:
     # The stream below the joins of the queries, if they have some.
     joined: JoinedStream | None
     types: ValueTypes
-    # Whether the watermark tells up to when events were read.
+    # Whether the watermark shows up to when events were read.
     is_one_stream: bool
-    # The join whose rows alone the watermark follows, if it is above a join.
-    followed_join: str | None
+    # The relation whose rows alone the watermark follows, if those are not all of the stream.
+    followed: str | None
 
     @property
     def needs(self) -> list[Needs]:
@@ -254,17 +255,17 @@ class BoundStream:
         """Whether what the plan reads has the types that a running plan of it was made for."""
         return not retyped(running.types, self.types) and stores_alike(running, self.needs)
 
-    def followed_joins(self, before: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """Returns the joins whose rows alone the watermark follows, with those of earlier runs."""
-        now = () if self.followed_join is None else (self.followed_join,)
+    def followed_relations(self, before: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Returns the relations whose rows alone the watermark follows, or did in earlier runs."""
+        now = () if self.followed is None else (self.followed,)
         return tuple(dict.fromkeys((*before, *now)))
 
     def rows(self) -> StructType:
         """Returns the columns of the rows that the queries read."""
         if self.joined is not None:
             raise RunError(
-                "late= does not go with queries of which some read the stream joined with a table: "
-                "a row may be too late for some of its joins alone; leave it out"
+                "late= does not work with queries that join the stream with a table: a row may be "
+                "too late for only some of its joins; leave it out"
             )
         (relation, *_) = (tree.grouping.relation for tree in self.plan.trees)
         schema = self.relations.sql(relation.inside("SELECT * FROM ", "")).schema
@@ -313,7 +314,7 @@ def _delay(own: Watermarks, watermark: Duration | None) -> int:
     if not own.delays:
         raise RunError(
             "withWatermark was called on a column that the data does not have any more; select "
-            "that column as it is, or call withWatermark on nothing and give watermark="
+            "that column unchanged, or leave withWatermark out and give watermark="
         )
     longest = max(own.delays.values())
     if watermark is not None and delay != longest:

@@ -19,21 +19,19 @@ from muntin.runtime.state.figures import ALL, ARRIVED, FIGURE, KEYS, TREE
 from muntin.runtime.state.stream_tree import StreamTree
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.relations import Relations, blaming, blaming_one
+from muntin.spark.binding.relations import Relations, naming_query, naming_refused_query
 from muntin.spark.engine.listeners import Report
-from muntin.spark.output.naming import NUMBER
-from muntin.spark.output.project import Bounds, Output, Projection, from_slots, projection
-from muntin.spark.output.together import (
+from muntin.spark.output.long_form import QUERY, check_names, long_form
+from muntin.spark.output.numbered_rows import (
+    NUMBER,
     PART,
-    QUERY,
-    Numbered,
-    check_names,
-    chosen,
-    numbered,
-    of_whole_queries,
-    stack,
-    united,
+    NumberedRows,
+    number_rows,
+    project_by_number,
+    project_parts,
+    rows_of_whole_queries,
 )
+from muntin.spark.output.project import Bounds, Output, Projection, from_slots, projection
 from muntin.spark.stream.key_codes import KEY_TYPES, key_code
 from muntin.spark.stream.state_report import (
     OBSERVED_FIGURES,
@@ -87,7 +85,7 @@ class StreamAnswers:
         if len(parts) == 1:
             return self._projections[parts[0]].apply(answers.where(self._is_row_of(parts[0])))
         projections = {part: self._projections[part] for part in parts}
-        return united(projections, self._nodes, self._with_node_numbers(answers))
+        return project_parts(projections, self._nodes, self._with_node_numbers(answers))
 
     def answers_from_numbered(self, name: str, rows: DataFrame) -> DataFrame:
         """The same, from rows of `number_rows`."""
@@ -98,7 +96,7 @@ class StreamAnswers:
         }
         here = rows.where(f"{NUMBER} = {self.queries.index(name)}")
         # Windows that a part does not give are left out of these rows already.
-        return replace(chosen(projections, PART), condition=None).apply(here)
+        return replace(project_by_number(projections, PART), condition=None).apply(here)
 
     def long_form(self, answers: DataFrame) -> DataFrame:
         """The long form: the query's name, then the columns of all queries by name."""
@@ -110,7 +108,7 @@ class StreamAnswers:
             QUERY,
         )
         rows = answers.where(f"{FIGURE} IS NULL")
-        return stack(
+        return long_form(
             self._any_size, self._nodes, self._with_node_numbers(rows), called=self._user_names
         )
 
@@ -147,7 +145,7 @@ class StreamAnswers:
         """Returns packed rows that no open window took, from rows of `number_rows`."""
         return rows.where(f"{NUMBER} = {len(self.queries)}").select(ROWS)
 
-    def with_counts(self, rows: Numbered) -> Numbered:
+    def with_counts(self, rows: NumberedRows) -> NumberedRows:
         """Returns the rows; Spark's reports then say how many those queries have whose rows are not
         all of their nodes'."""
         counts = self._counts(self._filtered_queries)
@@ -176,21 +174,21 @@ class StreamAnswers:
         assert counts is not None
         return self._named_counts(counts.asDict(), self.queries)
 
-    def number_rows(self, answers: DataFrame) -> Numbered:
+    def number_rows(self, answers: DataFrame) -> NumberedRows:
         """Each row once for every query that asks for it, with the query's number."""
 
         def answer(name: str) -> DataFrame:
-            with blaming(self._query(name)):
+            with naming_query(self._query(name)):
                 return self.of(name, answers)
 
-        with blaming_one(answer, self.queries):
+        with naming_refused_query(answer, self.queries):
             projections, called = self._any_size, self._user_names
             if self._late:
                 rows = Output(name=ROWS, sql=ROWS)
                 projections = {**projections, LATE_ROWS: Projection(outputs=(rows,))}
                 called = {**called, LATE_ROWS: LATE_ROWS}
-            each = numbered(projections, self._nodes, self._with_node_numbers(answers))
-            return of_whole_queries(each, called)
+            each = number_rows(projections, self._nodes, self._with_node_numbers(answers))
+            return rows_of_whole_queries(each, called)
 
     @cached_property
     def _filtered_queries(self) -> list[str]:
@@ -264,7 +262,7 @@ class StreamAnswers:
         tree, number = self.places[name]
         bound = self._bound[tree.number]
         query = self._parts[name]
-        with blaming(query.asked):
+        with naming_query(query.asked):
             projected = projection(
                 query,
                 from_slots(tree.tree.nodes[number], tree.layout, bound),
@@ -289,7 +287,7 @@ class StreamAnswers:
 
 
 def _decode_key(slot: str, field: StructField) -> str:
-    """Returns a key in its own type; one that cannot be null says so, as Spark's would."""
+    """Returns a key in its own type; not nullable where Spark's would not be."""
     code = key_code(field.dataType)
     value = slot
     if not field.nullable:

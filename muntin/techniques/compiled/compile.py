@@ -43,7 +43,9 @@ def bind(
     A driver needs the `algorithm` whose functions it calls. `counted` is for partials that carry a
     tally, as in `layout.py`.
     """
-    given = _given(monoid.combine, monoid.inverse, LAYOUTS[monoid.width], algorithm, counted)
+    given = _names_to_bind(
+        monoid.combine, monoid.inverse, LAYOUTS[monoid.width], algorithm, counted
+    )
     # A counted partial holds its tally, an array, so functions that return one count references.
     clone = _copy(_bound(function, given, lambda part, managed: _part(part, managed or counted)))
     closed = all(_is_closed(part) for part in (monoid.combine, monoid.inverse) if part is not None)
@@ -53,7 +55,7 @@ def bind(
         sources = None
     if sources is None:
         return _njit(clone, nogil=True)
-    # A profile shows kernels by name, so the name tells what was bound.
+    # A profile shows kernels by name, so the name contains the monoid.
     clone.__qualname__ = f"{function.__qualname__}_{monoid.name}_{sources[:16]}"
     return compiled(clone)
 
@@ -68,7 +70,9 @@ def bind_python(
 ) -> Function:
     """Returns `function` as plain Python, for partials that are any object."""
     return _bound(
-        function, _given(combine, inverse, OBJECTS, algorithm, counted), lambda part, _: part
+        function,
+        _names_to_bind(combine, inverse, OBJECTS, algorithm, counted),
+        lambda part, _: part,
     )
 
 
@@ -118,7 +122,7 @@ def _part(function: Function, managed: bool) -> Function:
     return _njit(function, **(_INLINED if managed else _UNMANAGED))
 
 
-def _given(
+def _names_to_bind(
     combine: Function,
     inverse: Function | None,
     layout: dict[str, Function],
@@ -150,7 +154,7 @@ def _bound(
         name: finish(
             _bound(part, given, finish) if _is_ours(part) else part, _makes_room(name, part, given)
         )
-        for name, part in _called(function, given).items()
+        for name, part in _parts_to_bind(function, given).items()
     }
     # Unchanged if nothing is bound, so that it is compiled once for all callers.
     return _copy(function, names) if names else function
@@ -170,7 +174,7 @@ def _copy(function: FunctionType, names: dict[str, Any] | None = None) -> Functi
     return copy
 
 
-def _called(function: FunctionType, given: dict[str, Function]) -> dict[str, Any]:
+def _parts_to_bind(function: FunctionType, given: dict[str, Function]) -> dict[str, Any]:
     """Returns the functions that `function` calls by name and that must be bound."""
     parts = {name: given.get(name, function.__globals__.get(name)) for name in _names(function)}
     return {name: part for name, part in parts.items() if name in given or _is_ours(part)}
@@ -182,7 +186,7 @@ def _makes_room(name: str, part: Any, given: dict[str, Function]) -> bool:
         _is_ours(part)
         and (
             "np" in _names(part)
-            or any(_makes_room(*called, given) for called in _called(part, given).items())
+            or any(_makes_room(*called, given) for called in _parts_to_bind(part, given).items())
         )
     )
 
@@ -197,7 +201,7 @@ def _is_ours(part: Any) -> bool:
 
 
 def _is_closed(function: Function) -> bool:
-    """Whether a function depends on its code and on constants only, so that a digest tells it."""
+    """Whether a digest identifies a function: it depends on its code and on constants only."""
     return (
         isinstance(function, FunctionType)
         and function.__closure__ is None

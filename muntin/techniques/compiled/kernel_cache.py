@@ -1,6 +1,6 @@
 """Keeps machine code on disk by what it was compiled from, for every copy of the package.
 
-numba keeps machine code beside the source, so each new copy or environment compiles everything
+numba keeps machine code next to the source, so each new copy or environment compiles everything
 again. Here a kernel's file is named by a digest of all that decides its machine code: the code of
 the function and of all it calls, the constants they read, the types, the processor, and the
 versions of Python, numba and numpy. A change of any of them gives another name, so no file is ever

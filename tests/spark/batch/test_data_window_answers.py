@@ -226,6 +226,17 @@ def test_each_answer_is_a_dataframe_of_its_own(answers):
     assert found.schema["window"].dataType == results["periodic"].schema["window"].dataType
 
 
+def test_windows_that_spark_does_not_have_may_have_an_order_above_having(readings: DataFrame):
+    window = mt.count_window(4)
+    asked = [
+        query("all", window, having="n > 3"),
+        query("few", window, having="n > 3", ending="ORDER BY window.start, device LIMIT 3"),
+    ]
+    with mt.run(asked, readings) as results:
+        every = results["all"].orderBy("window.start", "device").limit(3)
+        assert results["few"].collect() == every.collect()
+
+
 def test_periodic_windows_among_windows_found_in_the_data_equal_sparks_own(readings: DataFrame):
     periodic = [
         query("tumbling", mt.tumbling("3 seconds")),

@@ -9,8 +9,9 @@ from pyspark.errors import PySparkException
 
 import muntin as mt
 from muntin.errors import PlanError
-from muntin.spark.binding import bind_periodic
-from muntin.spark.binding.grouping_sql import value_type_of
+from muntin.spark.binding import bind
+from muntin.spark.binding.bound_tree import value_type_of
+from muntin.spark.binding.leave_to_spark import reason_of_records
 from muntin.spark.binding.relations import Relations
 from tests.support.answers import assert_same, plain
 from tests.support.comparing import Pair, assert_pairs_equal
@@ -113,12 +114,32 @@ def test_a_query_that_cannot_be_bound_is_left_to_spark(spark, monkeypatch):
             raise PlanError("no slices keep it")
         return value_type_of(component, *given)
 
-    monkeypatch.setattr(bind_periodic, "value_type_of", refuse)
+    monkeypatch.setattr(bind, "value_type_of", refuse)
     data = rows(spark, "i")
     queries = mt.parse_sql(f"SELECT sum(n + 1) AS s FROM t {BY}; SELECT sum(n) AS s FROM t {BY}")
     results = mt.run(queries, {"t": data})
     assert {query.name: query.reason for query in results.plan.plain} == {"q1": "no slices keep it"}
     assert "no slices keep it" in results.plan.explain()
+    for query in queries:
+        assert_same(results[query.name], plain(query, {"t": data}))
+
+
+def test_a_session_that_cannot_be_bound_is_left_to_spark(spark, monkeypatch):
+    def refuse(query, *given, **options):
+        if "n + 1" in query.to_sql().fill():
+            raise PlanError("no records keep it")
+        return reason_of_records(query, *given, **options)
+
+    monkeypatch.setattr(bind, "reason_of_records", refuse)
+    data = rows(spark, "i")
+    by = "GROUP BY session_window(ts, '{} seconds')"
+    queries = mt.parse_sql(
+        f"SELECT sum(n + 1) AS s FROM t {by.format(5)}; SELECT sum(n) AS s FROM t {by.format(7)};"
+        f"SELECT max(n) AS s FROM t {by.format(9)}"
+    )
+    results = mt.run(queries, {"t": data}, strategy="shared")
+    reasons = {query.name: query.reason for query in results.plan.plain}
+    assert reasons == {"q1": "no records keep it"}
     for query in queries:
         assert_same(results[query.name], plain(query, {"t": data}))
 

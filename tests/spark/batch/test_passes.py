@@ -8,7 +8,7 @@ from muntin.model.prices import Prices
 from muntin.model.time import MINUTE, SECOND
 from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
-from muntin.spark.engine.stored_frames import stored
+from muntin.spark.engine.plan_reuse import store
 from tests.support.answers import TOLERANCE, assert_equal_answers
 from tests.support.comparing import Pair, assert_pairs_equal
 from tests.support.executed_plans import counting_rows, scans, stored_frames
@@ -298,7 +298,7 @@ def test_a_filter_on_a_stored_relation_keeps_nan(spark):
     -- name: below
     SELECT window, count(*) AS n FROM rows WHERE x < 0 GROUP BY window(ts, '2 minutes')
     """)
-    frame = stored(frame)
+    frame = store(frame)
     with mt.run(queries, frame, strategy="unshared") as results:
         answers = {name: results[name].drop("window").collect() for name in results}
     frame.unpersist()

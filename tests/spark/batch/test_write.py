@@ -10,7 +10,7 @@ from muntin.api.batch import run
 from muntin.model.query import Column, Query
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import hopping, tumbling
-from muntin.spark.settings import settings as configured
+from muntin.spark.engine.settings import settings as configured
 from tests.support.executed_plans import counted_jobs
 
 FUNCTIONS = ("min", "max", "count")

@@ -12,7 +12,7 @@ from muntin.optimizer.strategies import DEFAULT
 from muntin.spark.binding.estimate import estimate
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.statements import sql_over
-from muntin.spark.frames.chain import NotSharedError
+from muntin.spark.frames.frame_queries import NotSharedError
 
 # Enough events for any pass, and too few.
 LONG, SHORT = 1e7, 1.0
@@ -171,7 +171,7 @@ def test_dataframes_that_are_left_apart_are_not_confirmed(folders, monkeypatch):
     def refuse(*_):
         raise NotSharedError("it means something else")
 
-    monkeypatch.setattr("muntin.spark.frames.read_frames.confirm", refuse)
+    monkeypatch.setattr("muntin.spark.frames.resolved.read_resolved.confirm", refuse)
     hour, temp = window("ts", "1 hour"), avg("temp").alias("a")
     frames = {key: folders.groupBy(key, hour).agg(temp) for key in ("device", "site")}
     with mt.share(frames) as results:

@@ -182,3 +182,31 @@ def test_an_edited_filter_starts_its_query_anew(spark, tmp_path):
         since = pipeline.complete_from
         anew.append({name for name, begin in since.items() if begin is not None})
     assert anew == [set(), {"every"}, {"busy"}]
+
+
+def test_a_filter_below_the_watermark_cannot_be_edited(spark, tmp_path):
+    """The watermark has not followed the rows that it left out: they may be far ahead."""
+    source = Input(spark, tmp_path / "in")
+    data = source.stream()
+
+    def start(frames):
+        source.put(events(4, files=1, rows=20)[0])
+        pipeline = mt.start(
+            frames,
+            checkpoint=tmp_path / "check",
+            trigger="available now",
+            options=mt.StreamOptions(buckets=1),
+        )
+        assert pipeline.await_termination(120)
+        return pipeline.complete_from
+
+    def marked(condition):
+        return data.filter(condition).withWatermark("ts", "20 seconds")
+
+    busy = {"busy": count(marked("load > 1"))}
+    start(busy)
+    with pytest.raises(
+        RunError, match=r"'busy' cannot be added.*followed only the rows of 'data w"
+    ):
+        start({"busy": count(marked("load > 0"))})
+    assert start({**busy, "more": count(marked("load > 1").filter("load > 2"))})["more"] is not None

@@ -1,10 +1,8 @@
 """Answers of queries with equal and with other columns in one frame, and apart again."""
 
-from muntin.spark.output.naming import NUMBER
+from muntin.spark.output.numbered_rows import NUMBER, NumberedRows
 from muntin.spark.output.project import Output
-from muntin.spark.output.stacking import Stacking
-from muntin.spark.output.together import Numbered
-from muntin.spark.sinks.sink import INDEX, CombinedAnswers
+from muntin.spark.output.stacking import INDEX, CombinedAnswers, Stacking
 
 MARK = {"spark.timeWindow": True}
 
@@ -16,7 +14,9 @@ def window(size):
 
 def rows_of(spark, asked):
     numbers = f"explode(sequence(0, {len(asked) - 1}))"
-    return Numbered(frame=spark.range(3).selectExpr("id", f"{numbers} AS {NUMBER}"), outputs=asked)
+    return NumberedRows(
+        frame=spark.range(3).selectExpr("id", f"{numbers} AS {NUMBER}"), outputs=asked
+    )
 
 
 def test_queries_with_the_same_columns_are_one_stack(spark):

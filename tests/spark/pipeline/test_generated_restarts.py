@@ -22,8 +22,8 @@ from muntin.model.query import Query
 from muntin.model.time import SECOND
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import hopping, tumbling
+from muntin.spark.engine.settings import settings as configured
 from muntin.spark.pipeline.stream_options import StreamOptions
-from muntin.spark.settings import settings as configured
 from tests.support.answers import plain
 from tests.support.streams import EPOCH, at, frequent_snapshots
 

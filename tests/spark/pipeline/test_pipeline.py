@@ -17,8 +17,8 @@ from muntin.model.windows.window import hopping
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
+from muntin.spark.engine.settings import settings as configured
 from muntin.spark.pipeline.stream_options import StreamOptions
-from muntin.spark.settings import settings as configured
 from muntin.spark.sinks.folder_sink import Files
 from muntin.spark.sinks.tables import Tables
 from muntin.spark.stream.source import Source
@@ -51,7 +51,7 @@ def test_stop_go_on_add_and_remove(spark, tmp_path):
             options=StreamOptions(retain="10 minutes", buckets=2),
         )
 
-    source.put(joined(made[:2]), joined(made[2:4]))
+    source.put(joined(made[:4]))
     with go([MINUTE, SLIDE]) as pipeline:
         pipeline.process_all_available()
     source.put(made[4])

@@ -183,7 +183,7 @@ def test_a_change_that_fails_at_once_says_so(spark, tmp_path):
         pipeline.process_all_available()
         # More than the batch that runs will take, so that the change meets rows.
         source.put(*made[2:])
-        with pytest.raises(RunError, match=r"the ones before go on.*CAST_INVALID_INPUT"):
+        with pytest.raises(RunError, match=r"the earlier ones continue.*CAST_INVALID_INPUT"):
             pipeline.add(BROKEN)
         pipeline.process_all_available()
         watermark = at(pipeline.status().watermark)

@@ -8,9 +8,9 @@ from muntin.aggregates.aggregate import count
 from muntin.api.stream import start
 from muntin.model.query import Query
 from muntin.model.windows.window import tumbling
+from muntin.spark.engine.settings import ROWS_UNMEASURED
+from muntin.spark.engine.settings import settings as configured
 from muntin.spark.pipeline.stream_options import StreamOptions
-from muntin.spark.settings import ROWS_UNMEASURED
-from muntin.spark.settings import settings as configured
 from muntin.spark.stream.source import SETTINGS
 from tests.support.streams import MINUTE, Input, events
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from muntin.errors import RunError
-from muntin.spark.folder import Folder
+from muntin.spark.engine.folder import Folder
 from muntin.spark.sinks.folder_sink import Files
 from tests.support.made_answers import Given, answer, devices, opened
 

@@ -6,7 +6,7 @@ import pytest
 
 import muntin as mt
 from muntin.errors import RunError
-from muntin.spark.engine import server_folder
+from muntin.spark.engine import folder as folder_module
 from muntin.spark.engine.listeners import report_of_server
 from muntin.spark.sinks.connect_folder_sink import ConnectFolderSink
 from muntin.spark.sinks.late_rows import LateRowsSink
@@ -94,8 +94,8 @@ def test_a_report_of_a_server_is_read_as_that_of_a_jvm():
     ],
 )
 def test_names_are_found_below_a_folder_however_it_is_written(folder, path):
-    assert server_folder._below(folder, path) == ["spark", "commits", "0"]
+    assert folder_module._below(folder, path) == ["spark", "commits", "0"]
 
 
 def test_characters_of_patterns_stand_for_themselves():
-    assert server_folder._escaped("a[1]*{b}?") == r"a\[1\]\*\{b\}\?"
+    assert folder_module._escaped("a[1]*{b}?") == r"a\[1\]\*\{b\}\?"

@@ -7,13 +7,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.functions import expr
 
-from muntin.spark.session import one_line
-from muntin.spark.settings import settings
+from muntin.spark.engine.settings import settings
+from muntin.spark.error_text import error_line
+from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part
 from muntin.spark.sinks import files_at_once
 from muntin.spark.sinks.file_options import FileOptions
 from muntin.spark.sinks.files_at_once import can_be_at_once
 from muntin.spark.sinks.folder_sink import Files
-from muntin.spark.sinks.sink import INDEX, Answer, CombinedAnswers, Part
+from muntin.spark.sinks.sink import Answer
 from tests.support.made_answers import NESTED, Given, answer, opened
 
 # Nulls, NaN, both zeros, times before 1900, 1582 and 1970, a long decimal, text of any kind.
@@ -113,7 +114,7 @@ def test_a_query_that_fails_is_not_put_in_place(spark, tmp_path):
     broken = answer(spark, "broken", 0, 3, "raise_error('no such luck') AS n")
     with pytest.raises(Exception, match="batch 3 could not be written") as error:
         opened(Files(tmp_path), spark).write(3, Given(broken, answer(spark, "short", 0, 3, NESTED)))
-    assert "no such luck" in (one_line(error.value) or str(error.value))
+    assert "no such luck" in (error_line(error.value) or str(error.value))
     assert not list(tmp_path.glob("[a-z]*"))
 
 

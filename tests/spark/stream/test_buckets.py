@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from muntin.spark.settings import settings
+from muntin.spark.engine.settings import settings
 from muntin.spark.stream.operator import bucket_labels
 
 PARTITIONS = "spark.sql.shuffle.partitions"

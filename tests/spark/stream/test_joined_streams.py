@@ -8,8 +8,7 @@ from pyspark.sql import functions as F
 
 import muntin as mt
 from muntin.errors import RunError
-from muntin.spark.settings import settings as configured
-from tests.support.streams import EPOCH, Input, at, events, with_late_rows
+from tests.support.streams import EPOCH, Input, at, collected_streams, events, with_late_rows
 
 FAR = 2**53 + 1
 # Sites that match twice, once or never, and one that is null.
@@ -59,16 +58,6 @@ def ended(made):
     ]
 
 
-def plain_rows(spark, frame, check):
-    """What Spark's own streaming query of a DataFrame gives of the files that it has not read."""
-    rows: list = []
-    with configured(spark, {"spark.sql.shuffle.partitions": "1"}):
-        frame.writeStream.trigger(availableNow=True).foreachBatch(
-            lambda batch, _: rows.extend(batch.collect())
-        ).option("checkpointLocation", str(check)).start().awaitTermination()
-    return rows
-
-
 def run_now(queries, data, folder):
     """A pipeline that has read all that is there."""
     folders = {"checkpoint": folder / "check", "sink": folder / "out"}
@@ -79,6 +68,12 @@ def run_now(queries, data, folder):
 
 def written(spark, folder, name):
     return sorted(map(str, spark.read.parquet(str(folder / "out" / name)).collect()))
+
+
+def plain_statement(spark, query, tables):
+    """A query as a streaming DataFrame of Spark's."""
+    names = {name: f"{{{name}}}" for name in query.source.tables}
+    return spark.sql(query.to_sql().fill(names), **{name: tables[name] for name in names})
 
 
 @pytest.mark.parametrize(
@@ -93,15 +88,13 @@ def test_statements_with_and_without_joins_share_a_stream(spark, tmp_path, names
     made = ended(with_late_rows(events(5, files=4, rows=30), seed=5, share=0.3))
     tables = tables_of(spark, source)
     queries = [query for query in mt.parse_sql(QUERIES) if query.name in names]
-    expected: dict = {query.name: [] for query in queries}
+    alone = {query.name: plain_statement(spark, query, tables) for query in queries}
+    expected: dict = {name: [] for name in alone}
     for files in (made[:1], made[1:]):
         source.put(*files)
         pipeline = run_now(queries, tables, tmp_path)
-        for query in queries:
-            names = {name: f"{{{name}}}" for name in query.source.tables}
-            frames = {name: tables[name] for name in names}
-            alone = spark.sql(query.to_sql().fill(names), **frames)
-            expected[query.name] += plain_rows(spark, alone, tmp_path / query.name)
+        for name, rows in collected_streams(spark, alone, tmp_path / "plain").items():
+            expected[name] += rows
         read = sum(report["numInputRows"] for report in pipeline.recent_progress)
         assert read == sum(map(len, files))
     for name, rows in expected.items():
@@ -134,8 +127,7 @@ def test_dataframes_with_and_without_joins_share_a_stream(spark, tmp_path):
     frames = frames_of(tables_of(spark, source))
     source.put(*ended(with_late_rows(events(6, files=2, rows=40), seed=6)))
     run_now(frames, None, tmp_path)
-    for name, frame in frames.items():
-        rows = plain_rows(spark, frame, tmp_path / name)
+    for name, rows in collected_streams(spark, frames, tmp_path / "plain").items():
         assert rows
         assert written(spark, tmp_path, name) == sorted(map(str, rows)), name
 
@@ -199,7 +191,7 @@ def test_what_cannot_share_a_stream_is_refused(spark, tmp_path):
     tables = tables_of(spark, source)
     readings, places = tables["readings"], tables["places"]
     queries = mt.parse_sql(QUERIES)
-    refused(queries, tables, tmp_path, "late= does not go with queries of which some", late=print)
+    refused(queries, tables, tmp_path, "late= does not work with queries that join", late=print)
     (semi,) = mt.parse_sql(
         "SELECT count(*) AS n FROM readings LEFT SEMI JOIN places ON readings.site = places.site "
         "GROUP BY window(ts, '1 minute')"

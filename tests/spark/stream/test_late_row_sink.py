@@ -13,7 +13,7 @@ from muntin.model.query import Query
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import hopping, tumbling
-from muntin.spark.folder import Folder
+from muntin.spark.engine.folder import Folder
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.streams import (
     Input,

@@ -18,7 +18,7 @@ from tests.support.streams import (
     SLIDE,
     Input,
     events,
-    plain_stream,
+    plain_streams,
     with_late_rows,
 )
 
@@ -70,10 +70,7 @@ def late(spark, tmp_path_factory):
     source = Input(spark, base / "in")
     made = with_late_rows(events(71, files=5, rows=160), 5)
     source.put(*made)
-    answers = {
-        query.name: plain_stream(spark, query, source, base / query.name) for query in TO_SPARK
-    }
-    return source, made, answers
+    return source, made, plain_streams(spark, TO_SPARK, source, base / "plain")
 
 
 def grown(made):

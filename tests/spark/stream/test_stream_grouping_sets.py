@@ -14,7 +14,7 @@ from tests.support.streams import (
     closed,
     events,
     joined,
-    plain_stream,
+    plain_streams,
     with_late_rows,
 )
 
@@ -65,12 +65,11 @@ def test_sets_with_late_rows_a_restart_and_queries_that_come_and_go(spark, tmp_p
         pipeline.process_all_available()
         status = pipeline.status()
     watermark = at(status.watermark)
-    for query in (TOTALS, SETS):
-        expected = plain_stream(spark, query, source, tmp_path / query.name)
+    for name, expected in plain_streams(spark, [TOTALS, SETS], source, tmp_path / "plain").items():
         rows = expected.collect()
         assert len(rows) > 10
-        found = spark.read.parquet(str(tmp_path / "out" / query.name)).collect()
-        assert_same(spark.createDataFrame(found, expected.schema), expected, query.name, rows)
+        found = spark.read.parquet(str(tmp_path / "out" / name)).collect()
+        assert_same(spark.createDataFrame(found, expected.schema), expected, name, rows)
     found = spark.read.parquet(str(tmp_path / "out" / "later")).collect()
     later = spark.createDataFrame(found, run([LATER], source.batch())["later"].schema)
     since = status.queries["later"].complete_from

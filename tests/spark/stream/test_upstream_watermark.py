@@ -9,8 +9,8 @@ from muntin.aggregates.aggregate import count
 from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.windows.window import tumbling
+from muntin.spark.engine.settings import settings as configured
 from muntin.spark.pipeline.stream_options import StreamOptions
-from muntin.spark.settings import settings as configured
 from tests.support.answers import assert_same, plain
 from tests.support.streams import (
     MINUTE,
@@ -144,7 +144,7 @@ def test_a_query_is_added_to_data_with_a_watermark(spark, tmp_path):
 def test_no_query_is_added_to_several_watermarks(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
     data = UPSTREAM["a union"](source.stream())
-    with pytest.raises(RunError, match="late= does not go with a stream that is, or may be"):
+    with pytest.raises(RunError, match="late= does not work with a stream that is, or may be"):
         start([MINUTE], data, checkpoint=tmp_path / "check", late=print)
     source.put(*events(8, files=1))
     with start(

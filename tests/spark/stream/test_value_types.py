@@ -16,7 +16,7 @@ from tests.support.streams import (
     at,
     events,
     joined,
-    plain_stream,
+    plain_streams,
     with_late_rows,
 )
 
@@ -69,7 +69,7 @@ def test_values_of_every_type_with_late_rows_and_a_query_that_is_added(spark, tm
         pipeline.process_all_available()
         watermark = at(pipeline.status().watermark)
         since = pipeline.complete_from["later"]
-    expected = plain_stream(spark, TYPES, source, tmp_path / "plain")
+    expected = plain_streams(spark, [TYPES], source, tmp_path / "plain")["types"]
     found = spark.read.parquet(str(tmp_path / "out" / "types"))
     assert [f.dataType for f in found.schema] == [f.dataType for f in expected.schema]
     rows = expected.collect()

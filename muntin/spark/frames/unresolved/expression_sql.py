@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from muntin.spark.engine.connect_plans import Expression, expression_of
-from muntin.spark.frames.chain import NotSharedError
+from muntin.spark.frames.frame_queries import NotSharedError
 from muntin.sql.functions import GENERATORS, SPARK_FUNCTIONS, UNSTABLE
 from muntin.sql.select_items import SelectItem, called_functions, replace_columns
 from muntin.sql_text import literal, name_parts, quoted
@@ -75,7 +75,7 @@ class ExpressionSql:
             case "unresolved_extract_value":
                 text = f"{self.text(parts.child)}[{self.text(parts.extraction)}]"
             case "expression_string":
-                text = self._written(parts.expression)
+                text = self._user_sql(parts.expression)
             case _:
                 raise NotSharedError(f"it has {kind.replace('_', ' ')} in an expression")
         if len(text) > _LONGEST:
@@ -86,7 +86,7 @@ class ExpressionSql:
         """Returns an expression as SQL, with a name if it was given one."""
         kind, parts = expression_of(expression)
         is_named = kind == "alias" or (
-            kind == "expression_string" and self._read(parts.expression).has_alias
+            kind == "expression_string" and self._parse(parts.expression).has_alias
         )
         text = self.text(expression)
         return f"{text} AS named" if is_named else text
@@ -138,14 +138,14 @@ class ExpressionSql:
         function = "TRY_CAST" if cast.eval_mode == cast.EVAL_MODE_TRY else "CAST"
         return f"{function}({self.text(cast.expr)} AS {to})"
 
-    def _written(self, text: str) -> str:
+    def _user_sql(self, text: str) -> str:
         """Returns an expression that the user wrote as SQL."""
         # What stands in WITHIN GROUP is no call.
         ordered = {"group"} if re.search(r"\bwithin\s+group\b", text, re.IGNORECASE) else set()
         self._check(called_functions(text) - ordered)
-        return f"({self._read(text).text})"
+        return f"({self._parse(text).text})"
 
-    def _read(self, text: str) -> SelectItem:
+    def _parse(self, text: str) -> SelectItem:
         found = replace_columns(text, self.names.meaning)
         if found is None:
             raise NotSharedError(f"{text} is beyond the parser")

@@ -6,25 +6,25 @@ from dataclasses import dataclass, field
 from muntin.errors import ModelError
 from muntin.model.time import parse_duration
 from muntin.spark.engine.connect_plans import Relation, canonical, operator_of
-from muntin.spark.frames.chain import NotSharedError, Watermark
-from muntin.spark.frames.ending import Ending
+from muntin.spark.frames.frame_queries import (
+    NO_GROUP_BY,
+    NO_WINDOW,
+    TWO_WINDOWS,
+    Ending,
+    NotSharedError,
+    Watermark,
+    has_above_group_by,
+)
 from muntin.spark.frames.unresolved.expression_sql import WINDOWS, ExpressionSql, Names
 from muntin.spark.frames.unresolved.operators import (
     ENDING,
     LOOKED_THROUGH,
     Operators,
     group_again,
-    grouped,
+    group_by_sql,
     plans_of,
 )
 from muntin.sql.select_items import called_functions
-
-# What users call operators.
-_OPERATORS = {
-    "join": "a join",
-    "set_op": "a union",
-    "deduplicate": "dropDuplicates",
-}
 
 # How the text of a window among the keys starts.
 _WINDOWS = ("window(", "session_window(")
@@ -88,7 +88,7 @@ def flat_statement(
         raise NotSharedError("it has rollup, cube, pivot or groupingSets")
     below = _read_below(operator.input, operators, floors)
     write = ExpressionSql(names=below.names, plans=below.plans, refused=frozenset())
-    keys, aggregates = grouped(relation, write)
+    keys, aggregates = group_by_sql(relation, write)
     _check_window(keys, below)
     operators.confirm(relation, lambda names, over: group_again(relation, names, over))
     names = operators.named(relation, [*keys, *aggregates])
@@ -104,7 +104,7 @@ def flat_statement(
         step = operators.step(each, names, plans)
         names, plans = step.names, plans_of(each, step.names, plans)
         if step.condition is not None:
-            ending.check_not_cut()
+            ending.check_no_limit()
             having.append(step.condition)
     return FlatStatement(
         base=below.base,
@@ -142,10 +142,10 @@ def _operators_below(relation: Relation) -> list[Relation]:
     while kind in LOOKED_THROUGH | ENDING:
         relation = operator.input
         kind, operator = operator_of(relation)
-    return _passed(operator.input, ()) if kind == "aggregate" else []
+    return _operators_to_read(operator.input, ()) if kind == "aggregate" else []
 
 
-def _passed(relation: Relation, floors: Collection[bytes]) -> list[Relation]:
+def _operators_to_read(relation: Relation, floors: Collection[bytes]) -> list[Relation]:
     """Returns operators that might be looked through, from the top down, and what they read."""
     passed = [relation]
     kind, operator = operator_of(relation)
@@ -172,24 +172,24 @@ def _makes_window(relation: Relation) -> bool:
 
 def _read_below(relation: Relation, operators: Operators, floors: Collection[bytes]) -> _Below:
     """Looks through the operators below a `groupBy`, down to one that SQL does not say."""
-    *passed, bottom = _passed(relation, floors)
-    below = _at(bottom, operators)
+    *passed, bottom = _operators_to_read(relation, floors)
+    below = _start_at(bottom, operators)
     for each in reversed(passed):
         try:
-            _pass(each, below, operators)
+            _read_operator(each, below, operators)
         except NotSharedError:
             if below.watermark is not None or operator_of(each)[0] == "with_watermark":
                 raise
-            below = _at(each, operators)
+            below = _start_at(each, operators)
     return below
 
 
-def _at(relation: Relation, operators: Operators) -> _Below:
+def _start_at(relation: Relation, operators: Operators) -> _Below:
     names = operators.as_they_are(relation)
     return _Below(base=relation, names=names, plans=plans_of(relation, names, {}))
 
 
-def _pass(relation: Relation, below: _Below, operators: Operators) -> None:
+def _read_operator(relation: Relation, below: _Below, operators: Operators) -> None:
     """Takes in one more operator below the `groupBy`."""
     kind, operator = operator_of(relation)
     if kind == "with_watermark":
@@ -215,9 +215,9 @@ def _check_window(keys: list[str], below: _Below) -> None:
     """Refuse all but one window, which must be a key."""
     made = [*below.windows, *{key for key in keys if _has_window(key)}.difference(below.windows)]
     if not made or not any(key in made for key in keys):
-        raise NotSharedError("no window in its groupBy")
+        raise NotSharedError(NO_WINDOW)
     if len(made) > 1:
-        raise NotSharedError("it has two windows")
+        raise NotSharedError(TWO_WINDOWS)
     if any(key.strip("()-").isdigit() for key in keys):
         # In GROUP BY a number is the place of a column.
         raise NotSharedError("a key is a number")
@@ -236,5 +236,5 @@ def _why_not(relation: Relation) -> str:
     while hasattr(operator_of(inner)[1], "input"):
         inner = operator_of(inner)[1].input
         if operator_of(inner)[0] == "aggregate":
-            return f"it has {_OPERATORS.get(kind, kind.replace('_', ' '))} above its groupBy"
-    return "it has no groupBy"
+            return has_above_group_by(kind)
+    return NO_GROUP_BY

@@ -1,4 +1,4 @@
-"""The operators of a plan of Spark Connect: what each makes of the columns that it reads.
+"""The operators of a Spark Connect plan: what each computes from the columns that it reads.
 
 The server confirms every operator that is written as SQL: it is asked whether the operator, over
 columns that were given other names, is the same plan as its SQL over those names.
@@ -21,8 +21,7 @@ from muntin.spark.engine.connect_plans import (
     operator_of,
     over_names,
 )
-from muntin.spark.frames.chain import NotSharedError
-from muntin.spark.frames.ending import Ending
+from muntin.spark.frames.frame_queries import Ending, NotSharedError
 from muntin.spark.frames.unresolved.expression_sql import WINDOWS, ExpressionSql, Names
 from muntin.sql.functions import AGGREGATES
 from muntin.sql_text import quoted
@@ -50,7 +49,7 @@ class Operators:
 
     session: SparkSession
     is_case_sensitive: bool
-    # Columns that the server was asked for.
+    # Columns by operator: the server is asked once.
     _columns: dict[bytes, list[str]] = field(default_factory=dict)
 
     def columns(self, relation: Relation) -> list[str]:
@@ -69,7 +68,7 @@ class Operators:
         return self.named(relation, [quoted(name) for name in self.in_statements(relation)])
 
     def in_statements(self, relation: Relation) -> list[str]:
-        """Returns names for the columns of a base that are told apart in any statement."""
+        """Returns names for the columns of a base that are unique in any statement."""
         names: list[str] = []
         for name in self.columns(relation):
             number, free = 1, name
@@ -127,7 +126,7 @@ class Operators:
             return before.with_limit(operator.limit)
         if kind == "offset":
             return before.with_offset(operator.offset)
-        before.check_not_cut()
+        before.check_no_limit()
         self.confirm(relation, lambda names, over: _sort_again(operator, names, over))
         write = ExpressionSql(names=names, plans=plans, refused=AGGREGATES)
         return Ending(
@@ -161,7 +160,7 @@ def plans_of(relation: Relation, names: Names, plans: Mapping[int, Names]) -> di
     return dict(plans) if number is None else {**plans, number: names}
 
 
-def grouped(relation: Relation, write: ExpressionSql) -> tuple[list[str], list[str]]:
+def group_by_sql(relation: Relation, write: ExpressionSql) -> tuple[list[str], list[str]]:
     """Returns the keys and the aggregates of a `groupBy` as SQL."""
     _, aggregate = operator_of(relation)
     keys = [write.text(each) for each in aggregate.grouping_expressions]

@@ -4,14 +4,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import MuntinError
 from muntin.model.query import Column, PlainQuery, Query
 from muntin.spark.binding.relations import Relations, is_case_sensitive
 from muntin.spark.engine.connect_plans import canonical, relation_of
-from muntin.spark.frames.chain import NotSharedError, Watermark
-from muntin.spark.frames.frame_queries import FoundFrames, FrameGroup, table_of_group, whole_frame
+from muntin.spark.frames.frame_queries import (
+    OTHER_TIME,
+    FrameGroup,
+    FrameQuery,
+    NotSharedError,
+    noting_reason,
+    statement_of,
+    table_of_group,
+)
 from muntin.spark.frames.unresolved.flat_statement import (
     FlatStatement,
     below_watermark,
@@ -23,14 +30,18 @@ from muntin.sql import parse_sql
 from muntin.sql_text import quoted, squeeze
 
 
-def read_unresolved(frames: Mapping[str, DataFrame], *, own_definitions: bool) -> FoundFrames:
-    """Returns what DataFrames ask for, in groups that read the same, and why others do not.
+def read_unresolved(
+    frames: Mapping[str, DataFrame],
+    session: SparkSession,
+    reasons: dict[str, str],
+    *,
+    own_definitions: bool,
+) -> list[FrameGroup]:
+    """Returns the queries of DataFrames that read the same rows; adds the reasons of the others.
 
     `own_definitions` is as in `read_frames`.
     """
-    session = next(iter(frames.values())).sparkSession
     operators = Operators(session=session, is_case_sensitive=is_case_sensitive(session))
-    reasons: dict[str, str] = {}
     groups: dict[bytes, dict[str, FlatStatement]] = {}
     relations = {name: relation_of(frame) for name, frame in frames.items()}
     if own_definitions:
@@ -39,21 +50,16 @@ def read_unresolved(frames: Mapping[str, DataFrame], *, own_definitions: bool) -
         floors = _floors([levels_below(relation) for relation in relations.values()])
     for name, relation in relations.items():
         try:
-            found = flat_statement(relation, operators, floors)
-        except NotSharedError as reason:
-            reasons[name] = str(reason)
+            with noting_reason(reasons, name):
+                found = flat_statement(relation, operators, floors)
+                groups.setdefault(canonical(found.base), {})[name] = found
         except PySparkException:
-            # What is wrong with it is said when it runs.
+            # Spark raises the error when the DataFrame runs.
             reasons[name] = "Spark cannot resolve it"
-        else:
-            groups.setdefault(canonical(found.base), {})[name] = found
-    return FoundFrames(
-        groups=[
-            _group(members, table_of_group(number), frames, operators)
-            for number, members in enumerate(groups.values())
-        ],
-        reasons=reasons,
-    )
+    return [
+        _group(members, table_of_group(number), frames, operators, reasons)
+        for number, members in enumerate(groups.values())
+    ]
 
 
 def _floors(plans: list[list[bytes]]) -> set[bytes]:
@@ -73,25 +79,17 @@ def _group(
     table: str,
     frames: Mapping[str, DataFrame],
     operators: Operators,
+    reasons: dict[str, str],
 ) -> FrameGroup:
-    """Returns the queries over one base."""
+    """Returns the queries over one base; adds the reasons of DataFrames that are none."""
     data = operators.base(next(iter(statements.values())).base)
-    queries: dict[str, Query] = {}
-    reasons: dict[str, str] = {}
-    watermarks: dict[str, Watermark] = {}
+    members: dict[str, FrameQuery] = {}
     for name, statement in statements.items():
-        try:
+        with noting_reason(reasons, name):
             query = _query(name, statement, table, frames[name])
             _confirm(query, frames[name], Relations({table: data}, [query], streaming=True))
-        except NotSharedError as reason:
-            reasons[name] = str(reason)
-            continue
-        queries[name] = query
-        if statement.watermark is not None:
-            watermarks[name] = statement.watermark
-    return FrameGroup(
-        table=table, frame=data, queries=queries, reasons=reasons, watermarks=watermarks
-    )
+            members[name] = FrameQuery(query=query, watermark=statement.watermark)
+    return FrameGroup(table=table, frame=data, members=members)
 
 
 def _query(name: str, statement: FlatStatement, table: str, frame: DataFrame) -> Query:
@@ -104,21 +102,19 @@ def _query(name: str, statement: FlatStatement, table: str, frame: DataFrame) ->
         raise NotSharedError(parsed.reason)
     watermark = statement.watermark
     if watermark is not None and squeeze(watermark.column) != squeeze(parsed.time):
-        raise NotSharedError("its watermark is on another column than its window")
-    # Spark gives the columns their names and metadata; a stream's are asked for too often.
-    streaming = frame.isStreaming
+        raise NotSharedError(OTHER_TIME)
     fields = frame.schema.fields
     return replace(
         parsed,
         name=name,
         columns=[
             Column(
-                name=field.name if streaming else None,
+                name=field.name if frame.isStreaming else None,
                 expression=_expression(column.expression, field.metadata),
             )
             for field, column in zip(fields, parsed.columns, strict=True)
         ],
-        statement=None if streaming else whole_frame(name),
+        statement=statement_of(name, frame),
     )
 
 

@@ -1,4 +1,4 @@
-"""Finds the operators that Spark makes of `window` and `session_window`, and what was asked for.
+"""Recognizes the operators that Spark plans for `window` and `session_window`.
 
 Spark resolves a window into arithmetic of microseconds: a projection if windows do not overlap,
 else an `Expand` that copies each row. Both mark the window's column. What is found is confirmed by
@@ -17,7 +17,7 @@ from muntin.model.windows.window import Window
 from muntin.spark.engine.catalyst import (
     Expression,
     Plan,
-    analyzed,
+    analyzed_plan,
     children,
     column_of,
     frame_of,
@@ -103,11 +103,11 @@ def first_window(plan: Plan) -> Window | None:
 
 
 def confirm_window(operator: WindowOperator, session: SparkSession) -> bool:
-    """Whether Spark plans the window that was read as the same operators."""
+    """Whether Spark plans a window of these lengths as the same operators."""
     found, plan = operator.window, operator.plan
     make = session_window if isinstance(found, Session) else window
     asked = make(column_of(operator.time, session), *operator.lengths)
-    (anew,) = children(analyzed(frame_of(operator.child, session).select(asked, "*")))
+    (anew,) = children(analyzed_plan(frame_of(operator.child, session).select(asked, "*")))
     if isinstance(found, Session) or found.is_tumbling:
         return bool(anew.sameResult(plan))
     (expand,) = children(plan)
@@ -119,7 +119,7 @@ def confirm_window(operator: WindowOperator, session: SparkSession) -> bool:
 
 
 def _tumbling(plan: Plan) -> WindowOperator | None:
-    marked = _marked(plan, _MARK)
+    marked = _marked_column(plan, _MARK)
     if marked is None or kind(children(plan)[0]) != "Filter":
         return None
     struct = children(marked)[0]
@@ -144,7 +144,7 @@ def _hopping(filtered: Plan, expand: Plan) -> WindowOperator | None:
 
 
 def _session(filtered: Plan, plan: Plan) -> WindowOperator | None:
-    marked = _marked(plan, _SESSION_MARK)
+    marked = _marked_column(plan, _SESSION_MARK)
     if marked is None:
         return None
     struct = children(marked)[0]
@@ -176,7 +176,7 @@ def _session(filtered: Plan, plan: Plan) -> WindowOperator | None:
     )
 
 
-def _marked(plan: Plan, mark: str) -> Expression | None:
+def _marked_column(plan: Plan, mark: str) -> Expression | None:
     """Returns the only column of a projection that Spark has marked, if it is a struct."""
     marked = [
         each

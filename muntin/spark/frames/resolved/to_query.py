@@ -1,4 +1,4 @@
-"""Writes the query of a shape over its relation, and has Spark confirm that it means the same."""
+"""Writes the query of a shape over its relation, and has Spark confirm its meaning."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,29 +14,30 @@ from muntin.model.query import Column, Query
 from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
     Expression,
-    analyzed,
+    analyzed_plan,
+    attribute_named,
     children,
     items,
     kind,
-    named,
-    parsed,
+    parse_expression,
     relative_error,
     rewritten,
     walk,
 )
 from muntin.spark.engine.statements import sql_over
-from muntin.spark.frames.chain import NotSharedError, expressions_of
-from muntin.spark.frames.relation import Relation
-from muntin.spark.frames.shape import Shape
-from muntin.spark.frames.time_window import confirm_window
+from muntin.spark.frames.frame_queries import NO_WINDOW, NotSharedError
+from muntin.spark.frames.resolved.chain import expressions_of
+from muntin.spark.frames.resolved.relation import Relation
+from muntin.spark.frames.resolved.shape import Shape
+from muntin.spark.frames.resolved.time_window import confirm_window
 from muntin.sql.functions import is_orderless, why_unshared
 from muntin.sql_text import SqlText, quoted
 
 _WINDOW = "window"
-# Literals of which `count` counts every row.
+# `count` of a literal counts every row.
 _ROWS = "Literal"
 _SORT = "array_sort"
-# How often a value of `percentile` counts, unless it is said.
+# The frequency of each value of `percentile`, by default.
 _ONCE = {"1", "1L"}
 _CAST = re.compile(r"CAST\(([^()]*) AS DOUBLE\)")
 
@@ -63,10 +64,9 @@ def write_query(
     labels: Sequence[str | None],
     statement: SqlText | None,
 ) -> WrittenQuery:
-    """Returns the query of a shape over the relation that `table` is the name of.
+    """Returns the query of a shape over a relation, which it calls `table`.
 
-    `labels` are the names of its columns,
-    where Spark does not give them by its `statement`.
+    `labels` are the names of its columns, unless Spark names them by its `statement`.
     """
     session = relation.session
     filters = shape.filters
@@ -95,12 +95,12 @@ def write_query(
         def chosen(part: Expression) -> Expression | None:
             own = _name_of(part, names)
             if own is not None:
-                return named(own, session)
+                return attribute_named(own, session)
             if kind(part) == _SORT:
                 # Spark writes how it compares, which is no SQL. Whether it is what SQL means is
                 # confirmed.
                 inside = rewritten(children(part)[0], chosen, session)
-                return parsed(f"array_sort({inside.sql()})", session)
+                return parse_expression(f"array_sort({inside.sql()})", session)
             return None
 
         over_names = rewritten(expression, chosen, session)
@@ -135,7 +135,7 @@ def write_query(
 
 
 def _check_order(expressions: Sequence[Expression]) -> None:
-    """Refuse a list without an order of its own, unless it is under a function that heeds none."""
+    """Refuse a list in no defined order, unless a function that ignores the order reads it."""
     for expression in expressions:
         above = [(None, 0, expression)]
         above += [
@@ -161,7 +161,7 @@ def _aggregate(
     filters: Sequence[Expression],
     arguments: dict[str, Expression],
 ) -> Aggregate:
-    """Returns the aggregate of a call, and adds columns for what it is called with."""
+    """Returns the aggregate of a call; adds columns for its arguments and filter."""
     function = call.aggregateFunction()
     spelled = SPELLINGS.get(function.prettyName().lower())
     if spelled is None or children(call)[0].children().isEmpty():
@@ -198,7 +198,7 @@ def _aggregate(
 def _arguments_and_parameters(
     function: Expression, spelled: str
 ) -> tuple[list[Expression], tuple[str, ...]]:
-    """Returns what a function of the table is called with, and its parameters as Spark SQL."""
+    """Returns the arguments of a function of the table, and its parameters as Spark SQL."""
     given = list(children(function))
     row = FUNCTIONS[spelled]
     if not row.parameters:
@@ -246,14 +246,14 @@ def _optional(
 
 
 def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:
-    """Raises `NotSharedError` unless Spark takes the query's text for what was asked."""
+    """Raises `NotSharedError` unless the query's text means to Spark what the DataFrame does."""
     query, shape, session = written.query, written.shape, relation.sparkSession
     if not confirm_window(shape.window, session):
-        raise NotSharedError("no window in its groupBy")
+        raise NotSharedError(NO_WINDOW)
     core = replace(query, columns=(), having=None, ending=None, statement=None)
     try:
         frame = sql_over(session, core.to_sql(), {table: relation})
-        answers = items(analyzed(frame).output())
+        answers = items(analyzed_plan(frame).output())
         by_name = dict(zip(query.names, answers, strict=True))
         _confirm_calls(written, frame, relation)
         for name, expression in written.names.items():
@@ -268,10 +268,10 @@ def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:
             return rewritten(expression, chosen, session)
 
         texts = [*(column.expression for column in query.columns), *written.order]
-        actual = expressions_of(analyzed(frame.selectExpr(*texts)))
+        actual = expressions_of(analyzed_plan(frame.selectExpr(*texts)))
         pairs = list(zip(actual, [*shape.columns, *shape.ending.order], strict=True))
         if shape.having:
-            condition = analyzed(frame.where(query.having or "true")).condition()
+            condition = analyzed_plan(frame.where(query.having or "true")).condition()
             pairs += zip(_conjuncts(condition, len(shape.having)), shape.having, strict=True)
     except PySparkException:
         raise NotSharedError("Spark cannot read what stands above its groupBy as SQL") from None
@@ -284,7 +284,7 @@ def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:
 def _confirm_calls(written: WrittenQuery, frame: DataFrame, relation: DataFrame) -> None:
     """Raises `NotSharedError` unless Spark makes the same calls of the query's aggregates."""
     query = written.query
-    plan = analyzed(frame)
+    plan = analyzed_plan(frame)
     while kind(plan) != "Aggregate":
         (plan,) = children(plan)
     made = [
@@ -293,7 +293,7 @@ def _confirm_calls(written: WrittenQuery, frame: DataFrame, relation: DataFrame)
         for node in walk(each)
         if kind(node) == "AggregateExpression"
     ]
-    columns = {each.name(): each for each in items(analyzed(relation).output())}
+    columns = {each.name(): each for each in items(analyzed_plan(relation).output())}
     arguments = [(each, columns[name]) for name, each in written.arguments.items()]
     for name, call in zip(query.aggregates, made, strict=True):
         asked = written.names.get(name)
@@ -312,14 +312,14 @@ def _confirm_calls(written: WrittenQuery, frame: DataFrame, relation: DataFrame)
 
 
 def _same_function(asked: Expression, made: Expression, aggregate: Aggregate) -> bool:
-    """Whether two calls are the same; parameters were read, and may be constants of other types."""
+    """Whether two calls are the same; their parameters may be constants of different types."""
     if not aggregate.parameters:
         return bool(asked.semanticEquals(made))
     return kind(asked) == kind(made) and bool(children(asked)[0].semanticEquals(children(made)[0]))
 
 
 def _conjuncts(condition: Expression, count: int) -> list[Expression]:
-    """Returns the operands of `count - 1` ANDs that were written one after the other."""
+    """Returns the operands of `count - 1` nested ANDs."""
     found: list[Expression] = []
     for _ in range(count - 1):
         condition, last = children(condition)

@@ -6,7 +6,7 @@ import pickle
 import pyarrow as pa
 from pyspark import cloudpickle
 
-from muntin.spark.worker import Task, begin_task
+from muntin.spark.engine.worker import Task, begin_task
 
 
 def test_what_a_worker_has_loaded_is_not_looked_at_after_every_task(spark):

@@ -21,7 +21,7 @@ from muntin.spark.engine.catalyst import (
     kind,
     resolved_by,
 )
-from muntin.spark.engine.safe import is_safe
+from muntin.spark.engine.plan_facts import is_safe
 
 # A name is for those who read a plan.
 _LONGEST_NAME = 80
@@ -55,7 +55,7 @@ class Relation:
         for entry in self._entries:
             if entry.expression.semanticEquals(expression) and _same(entry.guard, guard):
                 return entry.name
-        name = self._free(self._called(expression, guard))
+        name = self._unused_name(self._column_name(expression, guard))
         self._entries.append(_Entry(expression=expression, guard=guard, name=name))
         return name
 
@@ -74,7 +74,7 @@ class Relation:
             return column
         return when(column_of(entry.guard, self.session), column)
 
-    def _called(self, expression: Expression, guard: Expression | None) -> str:
+    def _column_name(self, expression: Expression, guard: Expression | None) -> str:
         """Returns a name that is the same in each run, for a checkpoint has it."""
         expression = resolved_by(expression, self.meanings, self.session)
         if kind(expression) == ATTRIBUTE:
@@ -87,7 +87,7 @@ class Relation:
             return text
         return f"{text[:_LONGEST_NAME]}... {sha1(text.encode()).hexdigest()[:8]}"
 
-    def _free(self, name: str) -> str:
+    def _unused_name(self, name: str) -> str:
         taken = {*_RESERVED, *(entry.name.lower() for entry in self._entries)}
         number, free = 1, name
         while free.lower() in taken:

@@ -1,4 +1,4 @@
-"""Keeps the records of open windows, for those that come late and have their place between them."""
+"""Stores the records of open windows, which late records may have to be sorted into."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,7 +12,7 @@ from muntin.runtime.state.stream_tree import START
 _PARTS = 8
 
 
-class KeptRecords:
+class RecordStore:
     """Records in segments; each is kept for `keep` behind the watermark."""
 
     def __init__(
@@ -32,7 +32,7 @@ class KeptRecords:
             yield self._allocator.read(segment.number)
 
     def keep(self, new: Iterable[pa.Table | None], watermark: int) -> list[Segment]:
-        """Keep more records, and forget those that no open window holds; returns all segments."""
+        """Add records, and delete those that no open window contains; returns all segments."""
         for segment in list(self._segments):
             if segment.last <= watermark - self._keep:
                 self._remove(segment)

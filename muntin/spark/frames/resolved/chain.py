@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from muntin.spark.engine.catalyst import (
     Expression,
     Plan,
-    analyzed,
+    analyzed_plan,
     children,
     identity,
     items,
@@ -15,16 +15,14 @@ from muntin.spark.engine.catalyst import (
     walk,
     watermark_delay,
 )
-from muntin.spark.frames.time_window import WindowOperator, find_window
+from muntin.spark.frames.frame_queries import (
+    NO_GROUP_BY,
+    NotSharedError,
+    Watermark,
+    has_above_group_by,
+)
+from muntin.spark.frames.resolved.time_window import WindowOperator, find_window
 
-# What users call operators.
-_OPERATORS = {
-    "Join": "a join",
-    "Union": "a union",
-    "Window": "a window function",
-    "Deduplicate": "dropDuplicates",
-    "Distinct": "distinct",
-}
 # Operators that change no row. Spark writes a limit as two.
 _NAMES = {"SubqueryAlias", "LocalLimit"}
 # Operators that may be above a groupBy.
@@ -33,18 +31,6 @@ _ABOVE = {"Project", "Filter", "Sort", "GlobalLimit", "Offset"}
 _COSTLY = ("UDF", "Subquery", "UserDefined", "Invoke", "Lambda")
 # Nodes that a projection may have in all, to be looked through.
 _LARGEST = 400
-
-
-class NotSharedError(Exception):
-    """Why a DataFrame is left to Spark as it is."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Watermark:
-    """How late the rows of a stream may be, in microseconds, and by which column of a plan."""
-
-    delay: int
-    column: Expression
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,14 +52,12 @@ class Chain:
 
 def chain_of(frame: DataFrame) -> Chain:
     """Returns the operators of a DataFrame; raises `NotSharedError` if it has others."""
-    plan = analyzed(frame)
+    plan = analyzed_plan(frame)
     above = []
     while kind(plan) != "Aggregate":
         if kind(plan) not in _ABOVE | _NAMES:
             inside = any(kind(node) == "Aggregate" for node in walk(plan))
-            raise NotSharedError(
-                f"it has {_called(plan)} above its groupBy" if inside else "it has no groupBy"
-            )
+            raise NotSharedError(has_above_group_by(kind(plan)) if inside else NO_GROUP_BY)
         if kind(plan) not in _NAMES:
             above.append(plan)
         (plan,) = children(plan)
@@ -133,8 +117,3 @@ def is_plain(expressions: list[Expression]) -> bool:
             if size > _LARGEST or any(word in name for word in _COSTLY):
                 return False
     return True
-
-
-def _called(plan: Plan) -> str:
-    """Returns an operator as users call it."""
-    return _OPERATORS.get(kind(plan), kind(plan))

@@ -1,10 +1,12 @@
-"""Tells apart plans that look alike to Spark and read other rows.
+"""Controls what Spark computes once: frames that it stores, and plans that look alike.
 
-Spark's `sameResult` compares the folders that are read, and not the files that Spark listed in them
-when the DataFrame was made. Tables of other catalogs say themselves when they are equal, and many
-compare their names alone.
+Spark reads from storage for any plan that looks like a stored one, and computes plans of one job
+that look alike once. Its `sameResult` compares the folders that are read, but not the files that
+were listed in them when the DataFrame was made. Tables of other catalogs say themselves when they
+are equal, and many compare their names alone.
 """
 
+import logging
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -12,16 +14,44 @@ from uuid import uuid4
 
 from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from muntin.spark.engine.catalyst import Plan, analyzed, frame_of, items, rewritten
+from muntin.spark.engine.catalyst import Plan, analyzed_plan, frame_of, items, rewritten
 from muntin.spark.engine.session_kind import is_connect, may_use_internals
+from muntin.spark.engine.settings import PRUNING, settings
+from muntin.spark.error_text import JOB_ERRORS, job_error_text
 
+log = logging.getLogger("muntin")
+
+# Without it, Spark stores a frame with all of its shuffle partitions, however little is in them,
+# and every reader starts as many Python tasks.
+_ADAPTIVE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
 _SQL = "org.apache.spark.sql.execution.datasources"
 # An index of files that were listed when it was made.
 _LISTING = "PartitioningAwareFileIndex"
 # What of a listing decides which rows are read, and what `_metadata` says of them.
 _FILE = re.compile(r"path=(.*?); isDirectory=.*?; length=(\d+);.*?; modification_time=(\d+);")
+
+
+def store(frame: DataFrame) -> DataFrame:
+    """Have Spark store a frame when it is first computed; returns the frame."""
+    frame.sparkSession.conf.set(PRUNING, "false")
+    with settings(frame.sparkSession, {_ADAPTIVE: "true"}):
+        return frame.persist(StorageLevel.MEMORY_AND_DISK)
+
+
+def is_computable(frame: DataFrame) -> bool:
+    """Compute a stored frame now; returns whether that succeeded. If not, it is not stored."""
+    try:
+        frame.count()
+    except JOB_ERRORS as error:
+        log.warning(
+            "queries are answered one by one, since one of them fails: %s", job_error_text(error)
+        )
+        frame.unpersist()
+        return False
+    return True
 
 
 def same_rows(one: Plan, other: Plan, session: SparkSession) -> bool:
@@ -39,10 +69,9 @@ def same_rows(one: Plan, other: Plan, session: SparkSession) -> bool:
 class DistinctReads:
     """Frames of one job in which Spark takes no read of files for another that only looks alike.
 
-    In one job, Spark computes once what looks alike. So a leaf that looks like one of an earlier
-    frame and reads other files becomes a sample of all its rows: Spark compares samples by seed.
-    Where plans may not be read, a frame is sampled as a whole if it reads other files than an
-    earlier one, and some of the same folder.
+    A leaf that looks like one of an earlier frame and reads other files becomes a sample of all its
+    rows: Spark compares samples by seed. Where plans may not be read, a frame is sampled as a whole
+    if it reads other files of the same folder than an earlier one.
     """
 
     def __init__(self, session: SparkSession) -> None:
@@ -57,8 +86,8 @@ class DistinctReads:
         if is_connect(self._session):
             return frame
         if not may_use_internals(self._session):
-            return self._sampled(frame)
-        plan = analyzed(frame)
+            return self._sample_if_alike(frame)
+        plan = analyzed_plan(frame)
         leaves = items(plan.collectLeaves())
         earlier = dict(self._leaves)
         for leaf in leaves:
@@ -72,11 +101,11 @@ class DistinctReads:
             if not self._is_mistaken(part, earlier):
                 return part
             sample = frame_of(part, self._session).sample(fraction=1.0, seed=len(earlier))
-            return analyzed(sample)
+            return analyzed_plan(sample)
 
         return frame_of(rewritten(plan, chosen, self._session), self._session)
 
-    def _sampled(self, frame: DataFrame) -> DataFrame:
+    def _sample_if_alike(self, frame: DataFrame) -> DataFrame:
         files = frozenset(frame.inputFiles())
         earlier = list(self._files)
         self._files.append(files)
@@ -101,8 +130,7 @@ class DistinctReads:
 def unlike_others(frame: DataFrame) -> DataFrame:
     """Returns the same rows, as a plan that Spark takes for no other.
 
-    Spark reads from storage for any plan that looks like a stored one. A condition that always
-    holds makes the whole plan look like no other, and is gone when Spark has optimized it.
+    A condition that always holds makes the plan look like no other. Spark's optimizer removes it.
     """
     return frame.where(f"'{uuid4().hex}' IS NOT NULL")
 

@@ -1,4 +1,4 @@
-"""What a DataFrame asks for, in Spark's expressions: filters, keys, aggregates, columns."""
+"""The shape of a DataFrame in Spark's expressions: filters, keys, aggregates, columns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,15 +17,16 @@ from muntin.spark.engine.catalyst import (
     walk,
 )
 from muntin.spark.engine.stream_paths import path_of
-from muntin.spark.frames.chain import (
-    Chain,
+from muntin.spark.frames.frame_queries import (
+    NO_WINDOW,
+    OTHER_TIME,
+    TWO_WINDOWS,
+    Ending,
     NotSharedError,
     Watermark,
-    expressions_of,
-    is_plain,
 )
-from muntin.spark.frames.ending import Ending
-from muntin.spark.frames.time_window import WindowOperator
+from muntin.spark.frames.resolved.chain import Chain, expressions_of, is_plain
+from muntin.spark.frames.resolved.time_window import WindowOperator
 
 _CALL = "AggregateExpression"
 # Expressions grow when those below are put in their places.
@@ -50,7 +51,7 @@ class Shape:
 
 
 def shape_of(chain: Chain, meanings: Mapping[int, Expression], session: SparkSession) -> Shape:
-    """Returns what the operators of a plan ask for; raises `NotSharedError` if they ask for more.
+    """Returns the shape of a plan's operators; raises `NotSharedError` if they have another one.
 
     `meanings` has the columns to take for those of the chain's base.
     """
@@ -59,7 +60,7 @@ def shape_of(chain: Chain, meanings: Mapping[int, Expression], session: SparkSes
     keys = [resolved_by(each, below.names, session) for each in grouped]
     own = [key for key in keys if not _is_column(key, below.window.column)]
     if len(own) == len(keys):
-        raise NotSharedError("no window in its groupBy")
+        raise NotSharedError(NO_WINDOW)
     given = items(chain.aggregate.aggregateExpressions())
     answers = [resolved_by(_bare(each), below.names, session) for each in given]
     calls = [node for each in answers for node in walk(each) if kind(node) == _CALL]
@@ -105,7 +106,7 @@ def _read_below(chain: Chain, meanings: Mapping[int, Expression], session: Spark
     for operator in chain.below:
         if isinstance(operator, WindowOperator):
             if window is not None:
-                raise NotSharedError("it has two windows")
+                raise NotSharedError(TWO_WINDOWS)
             window, time = operator, resolved_by(operator.time, names, session)
         elif isinstance(operator, Watermark):
             if watermark is not None:
@@ -121,9 +122,9 @@ def _read_below(chain: Chain, meanings: Mapping[int, Expression], session: Spark
         else:
             names |= _meanings(operator, names, session)
     if window is None:
-        raise NotSharedError("no window in its groupBy")
+        raise NotSharedError(NO_WINDOW)
     if watermark is not None and not watermark.column.semanticEquals(time):
-        raise NotSharedError("its watermark is on another column than its window")
+        raise NotSharedError(OTHER_TIME)
     return _Below(names=names, filters=filters, window=window, time=time, watermark=watermark)
 
 
@@ -137,7 +138,7 @@ def computed_columns(base: Plan, session: SparkSession) -> dict[int, Expression]
     return columns
 
 
-def computed(project: Plan) -> list[Expression]:
+def aliases_of(project: Plan) -> list[Expression]:
     """Returns the columns that a projection adds or renames."""
     return [each for each in expressions_of(project) if kind(each) == "Alias"]
 
@@ -145,7 +146,9 @@ def computed(project: Plan) -> list[Expression]:
 def _meanings(
     project: Plan, names: Mapping[int, Expression], session: SparkSession
 ) -> dict[int, Expression]:
-    return {identity(each): resolved_by(_bare(each), names, session) for each in computed(project)}
+    return {
+        identity(each): resolved_by(_bare(each), names, session) for each in aliases_of(project)
+    }
 
 
 def _read_above(
@@ -165,7 +168,7 @@ def _read_above(
             ending = ending.with_offset(_number(operator.offsetExpr()))
             continue
         if kind(operator) != "Project":
-            ending.check_not_cut()
+            ending.check_no_limit()
         expressions = expressions_of(operator)
         if not is_plain(expressions):
             raise NotSharedError(
@@ -216,7 +219,7 @@ def _is_column(expression: Expression, column: Expression) -> bool:
 
 
 def _check_below(below: _Below, keys: list[Expression], calls: list[Expression]) -> None:
-    """Refuse a window inside what is computed of single rows, and random values."""
+    """Refuse filters, keys and aggregates that read the window, and nondeterministic functions."""
     inside = {"a filter": below.filters, "a key": keys, "an aggregate": calls}
     for what, expressions in inside.items():
         for expression in expressions:

@@ -1,0 +1,1 @@
+"""DataFrames of a session with a JVM: plans that Spark has resolved."""
