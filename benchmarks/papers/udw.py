@@ -239,7 +239,12 @@ def _drive(cutter: Cutter, way: Way, energy: NDArray[np.float64], marks: Sequenc
         values = energy[low : low + _ROWS_AT_ONCE]
         ends = np.concatenate([query.reads for query in batch])
         edges = way.edges(ends[ends < len(values)], len(values))
-        cutter.feed(len(values), batch, {_ENERGY: PartialColumn(scalars=(values,))}, edges)
+        cutter.read(
+            np.zeros(len(values), np.int64),
+            batch,
+            {_ENERGY: PartialColumn(scalars=(values,))},
+            edges,
+        )
 
 
 def _naive(windows: Sequence[CountWindow], energy: NDArray[np.float64]) -> WayFigures:

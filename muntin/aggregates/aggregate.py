@@ -23,7 +23,7 @@ from muntin.aggregates.representations import (
     Representation,
     as_struct,
     cast,
-    paired,
+    cast_pair,
     sql_type,
 )
 from muntin.aggregates.table import FUNCTIONS, ORDER, Function
@@ -112,7 +112,7 @@ class Component:
         if self.part.is_chosen:
             values = tuple(cast(argument, to) for argument in self.arguments)
         else:
-            values = paired(self.arguments, to)
+            values = cast_pair(self.arguments, to)
         return dict(zip("xy", values, strict=False))
 
     @property
@@ -132,19 +132,19 @@ class Component:
             return ()
         if not self.part.is_of_values:
             present = self.values().values()
-            return self._filtered(f"IF(({value}) IS NULL, NULL, 1L)" for value in present)
+            return self._apply_filter(f"IF(({value}) IS NULL, NULL, 1L)" for value in present)
         if self.part.reads is not None:
             named = dict(zip("xy", self.arguments, strict=False))
-            return self._filtered([self.part.reads.format(**named)])
+            return self._apply_filter([self.part.reads.format(**named)])
         representation = self.representation(value_type, ansi=False)
-        return self._filtered(representation.event_values(self.arguments, value_type))
+        return self._apply_filter(representation.event_values(self.arguments, value_type))
 
     def record_values(self, value_type: str) -> tuple[str, ...]:
         """Returns what the records of data windows carry for it, as Spark SQL."""
         values = self.representation(value_type, ansi=False).record_values(self.arguments)
-        return self.event_values(value_type) if values is None else self._filtered(values)
+        return self.event_values(value_type) if values is None else self._apply_filter(values)
 
-    def _filtered(self, values: Iterable[str]) -> tuple[str, ...]:
+    def _apply_filter(self, values: Iterable[str]) -> tuple[str, ...]:
         where = self.where
         return tuple(values) if where is None else tuple(only_where(where, sql) for sql in values)
 
@@ -311,7 +311,7 @@ def function_call(function: str) -> Callable[..., Aggregate]:
     def call(*arguments: Any, where: str | None = None) -> Aggregate:
         first = row.arguments if row.parameters else len(arguments)
         argument, *others = arguments[:first] or (None,)
-        # What is too many is told by the aggregate.
+        # `Aggregate` refuses arguments that are too many.
         names = (*row.parameters, *[""] * len(arguments))
         return Aggregate(
             function=function,

@@ -33,7 +33,7 @@ def parameter(name: str, value: Any) -> str:
 
 
 def _delimiter(value: Any) -> str:
-    """Returns what stands between values as a literal: text, bytes, or nothing."""
+    """Returns the delimiter of a text as a literal: text, bytes, or null."""
     if value is None:
         return "NULL"
     if isinstance(value, bytes):

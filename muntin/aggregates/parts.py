@@ -77,7 +77,7 @@ class Part:
     combined_by: str | None = None
     # Whether the partial of no values is a value, such as a count of zero, not null.
     is_never_null: bool = False
-    # What compiled code reads of an event, as Spark SQL over the arguments, if not the arguments.
+    # Spark SQL over the arguments that compiled code reads of an event; None: the arguments.
     reads: str | None = None
     # The part that Spark's GROUP BY makes of floats instead, and shares with other aggregates.
     of_floats: str | None = None

@@ -42,7 +42,7 @@ def cast(sql: str, to: str | None) -> str:
     return sql if to is None else f"CAST({sql} AS {to})"
 
 
-def paired(arguments: Sequence[str], to: str | None) -> tuple[str, ...]:
+def cast_pair(arguments: Sequence[str], to: str | None) -> tuple[str, ...]:
     """Returns arguments cast to a type; of two, each is null where the other is."""
     values = [cast(argument, to) for argument in arguments]
     if len(values) == 2:
@@ -84,7 +84,7 @@ class Representation:
 
     def event_values(self, arguments: Sequence[str], value_type: str) -> tuple[str, ...]:
         """Returns what compiled code reads of an event, as Spark SQL."""
-        return paired(arguments, sql_type(value_type))
+        return cast_pair(arguments, sql_type(value_type))
 
     def record_values(self, arguments: Sequence[str]) -> tuple[str, ...] | None:
         """Returns what the records of data windows carry, as Spark SQL; None: what events do."""

@@ -31,7 +31,7 @@ STATE = "state"
 
 # The parameter that says whether values are in ascending or descending order, `ASC` or `DESC`.
 ORDER = "order"
-# The parameter that stands between the values of a text; null is nothing.
+# The parameter that separates the values of a text; null is an empty text.
 DELIMITER = "delimiter"
 
 
@@ -71,7 +71,7 @@ class Function:
     # The answer as Spark SQL over the summary of a set of values, `{p}`, if it is not the summary;
     # it may name the parameters.
     finish_summary: str | None = None
-    # Whether its answer has no order of its own: only under functions that do not heed the order is
+    # Whether its answer has no order of its own: only under functions that ignore the order is
     # it determined.
     has_any_order: bool = False
     # Whether its answers from slices are Spark's only within an error bound.
@@ -126,7 +126,9 @@ def _distinct(function: str, summary: str, result: str = VALUE, *, more: bool = 
     )
 
 
-def _ordered(name: str, summary: str, spelled: str | None = None, *parameters: str) -> Function:
+def _function_of_order(
+    name: str, summary: str, spelled: str | None = None, *parameters: str
+) -> Function:
     """Returns a function of the values in their order."""
     return Function(
         name=name,
@@ -156,14 +158,14 @@ def _joined_text(*, is_distinct: bool) -> Function:
     )
 
 
-def _hashed(name: str, summary: str, *parameters: str) -> Function:
+def _sketch_of_hashes(name: str, summary: str, *parameters: str) -> Function:
     """Returns a function whose answer is a sketch of the hashes of distinct values."""
     return Function(
         name=name, parts=("distinct",), result=BYTES, summary=summary, parameters=parameters
     )
 
 
-# What is shorter than a sketch says what is wrong with those that were given.
+# An answer that is shorter than a sketch says what is wrong with the sketches it was made from.
 _OF_THETAS = (
     "IF(length({p}) < 8, raise_error('[THETA_INVALID_INPUT_SKETCH_BUFFER] only valid Theta sketch "
     "buffers are supported as inputs'), {p})"
@@ -308,21 +310,23 @@ FUNCTIONS: dict[str, Function] = {
         replace(_distinct("collect_list", "values", VALUES), has_any_order=True),
         _joined_text(is_distinct=False),
         _joined_text(is_distinct=True),
-        _ordered("median", "percentile"),
-        _ordered("percentile", "percentile", "percentile({x}, {percentage})", "percentage"),
-        _ordered(
+        _function_of_order("median", "percentile"),
+        _function_of_order(
+            "percentile", "percentile", "percentile({x}, {percentage})", "percentage"
+        ),
+        _function_of_order(
             "percentile_cont",
             "percentile",
             "percentile_cont({percentage}) WITHIN GROUP (ORDER BY {x} {order})",
             *("percentage", ORDER),
         ),
-        _ordered(
+        _function_of_order(
             "percentile_disc",
             "discrete",
             "percentile_disc({percentage}) WITHIN GROUP (ORDER BY {x} {order})",
             *("percentage", ORDER),
         ),
-        _ordered("mode", "mode", "mode() WITHIN GROUP (ORDER BY {x} {order})", ORDER),
+        _function_of_order("mode", "mode", "mode() WITHIN GROUP (ORDER BY {x} {order})", ORDER),
         Function(
             name="approx_count_distinct",
             parts=("registers",),
@@ -347,7 +351,7 @@ FUNCTIONS: dict[str, Function] = {
             parts=("distinct",),
             result=BYTES,
             summary="bitmap",
-            # What is no bitmap is a position that does not fit one.
+            # An answer of another length is a position that does not fit a bitmap.
             finish_summary="IF(length({p}) < 4096, raise_error(concat("
             "'[INVALID_BITMAP_POSITION] Position ', CAST({p} AS STRING), "
             "' is out of bounds: a bitmap has 32768 bits')), {p})",
@@ -363,22 +367,24 @@ FUNCTIONS: dict[str, Function] = {
             check_parameters=parameters.count_min,
         ),
         replace(
-            _hashed("theta_sketch_agg", "theta", "lgNomEntries"),
+            _sketch_of_hashes("theta_sketch_agg", "theta", "lgNomEntries"),
             check_parameters=parameters.theta_bits,
         ),
         replace(
-            _hashed("theta_union_agg", "united_theta", "lgNomEntries"),
+            _sketch_of_hashes("theta_union_agg", "united_theta", "lgNomEntries"),
             check_parameters=parameters.theta_bits,
             finish_summary=_OF_THETAS,
         ),
-        replace(_hashed("theta_intersection_agg", "common_theta"), finish_summary=_OF_THETAS),
         replace(
-            _hashed("hll_sketch_agg", "hll", "lgConfigK"),
+            _sketch_of_hashes("theta_intersection_agg", "common_theta"), finish_summary=_OF_THETAS
+        ),
+        replace(
+            _sketch_of_hashes("hll_sketch_agg", "hll", "lgConfigK"),
             check_parameters=parameters.hll_bits,
             is_bounded=True,
         ),
         replace(
-            _hashed("hll_union_agg", "united_hll", "allowDifferentLgConfigK"),
+            _sketch_of_hashes("hll_union_agg", "united_hll", "allowDifferentLgConfigK"),
             check_parameters=parameters.allows_different_sizes,
             finish_summary=_OF_HLLS,
             is_bounded=True,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from muntin.aggregates.aggregate import Aggregate
 from muntin.aggregates.table import DISTINCT, FUNCTIONS, ORDER, SPELLINGS
 from muntin.errors import ModelError
-from muntin.sql.functions import AGGREGATES, UNSTABLE, calls, is_call, is_orderless, why_unshared
-from muntin.sql.tokens import NotSharedError, Span, render
+from muntin.sql.functions import AGGREGATES, UNSTABLE, is_orderless, why_unshared
+from muntin.sql.tokens import NotSharedError, Span, calls, is_call, render
 
 # Words after a call that change its meaning.
 FOLLOWERS = {

@@ -13,9 +13,9 @@ from sqlglot.errors import SqlglotError, TokenError
 
 from muntin.model.query import PlainQuery, Query
 from muntin.sql.conditions import CONSTANTS, condition_key, spell
-from muntin.sql.functions import NO_FUNCTIONS, SPARK_FUNCTIONS, UNSTABLE, calls
+from muntin.sql.functions import NO_FUNCTIONS, SPARK_FUNCTIONS, UNSTABLE
 from muntin.sql.group_by_keys import column_name
-from muntin.sql.tokens import DIALECT, Span, tokenize
+from muntin.sql.tokens import DIALECT, Span, calls, tokenize
 from muntin.sql_text import SqlText, squeeze, uncommented
 
 _PREFIX = "SELECT 1 WHERE "

@@ -1,10 +1,8 @@
 """Names of Spark functions, and those that decide whether a statement can share."""
 
-from collections.abc import Iterator
 from importlib.resources import files
 
 from muntin.aggregates.table import SPELLINGS
-from muntin.sql.tokens import Span
 
 
 def _names(text: str) -> frozenset[str]:
@@ -76,19 +74,3 @@ def is_orderless(function: str, *, has_more: bool) -> bool:
     """Whether the answer of a function of a list does not depend on the order of the list;
     `has_more` is whether the call has more arguments."""
     return function in (_WITH_MORE if has_more else ORDERLESS)
-
-
-def is_call(tokens: Span, place: int) -> bool:
-    """Whether a function call starts at an index; `LIKE ANY (...)` is none."""
-    return (
-        tokens[place].is_name
-        and tokens.kind_at(place + 1) == "L_PAREN"
-        and tokens.kind_at(place - 1) not in {"LIKE", "ILIKE", "RLIKE"}
-    )
-
-
-def calls(tokens: Span) -> Iterator[tuple[int, str]]:
-    """Yields the index of every function call, and the function's name in lower case."""
-    for place, token in enumerate(tokens):
-        if is_call(tokens, place):
-            yield place, token.norm

@@ -11,9 +11,9 @@ from sqlglot.errors import SqlglotError
 
 from muntin.errors import ParseError
 from muntin.sql.clauses import mask_window
-from muntin.sql.functions import SPARK_FUNCTIONS, calls
+from muntin.sql.functions import SPARK_FUNCTIONS
 from muntin.sql.statements import Statement
-from muntin.sql.tokens import DIALECT
+from muntin.sql.tokens import DIALECT, calls
 
 # The parser reads a misspelled keyword as a name, and stops at the next word.
 _KEYWORDS = (

@@ -11,15 +11,7 @@ from muntin.aggregates.aggregate import Aggregate
 from muntin.model.grouping_sets import Mark
 from muntin.sql.aggregate_calls import FOLLOWERS, is_shared, read_call, star_places
 from muntin.sql.clauses import Clauses
-from muntin.sql.functions import (
-    AGGREGATES,
-    GENERATORS,
-    OF_ANY_ROW,
-    UNSTABLE,
-    calls,
-    is_call,
-    why_unshared,
-)
+from muntin.sql.functions import AGGREGATES, GENERATORS, OF_ANY_ROW, UNSTABLE, why_unshared
 from muntin.sql.group_by_keys import (
     WINDOW,
     GroupBy,
@@ -28,7 +20,7 @@ from muntin.sql.group_by_keys import (
     join_qualified_names,
     unused_name,
 )
-from muntin.sql.tokens import NotSharedError, Replacement, Span, render
+from muntin.sql.tokens import NotSharedError, Replacement, Span, calls, is_call, render
 from muntin.sql.window_calls import is_window, read_window
 from muntin.sql_text import quoted
 

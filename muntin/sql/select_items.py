@@ -7,8 +7,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from muntin.sql.functions import NO_FUNCTIONS, calls
-from muntin.sql.tokens import DIALECT, Replacement, render, tokenize
+from muntin.sql.functions import NO_FUNCTIONS
+from muntin.sql.tokens import DIALECT, Replacement, calls, render, tokenize
 
 _SELECT = "SELECT "
 

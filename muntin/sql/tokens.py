@@ -4,7 +4,7 @@ Nothing here generates SQL: sqlglot's generator rewrites casts, date formats and
 would change answers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -187,3 +187,19 @@ def render(text: str, tokens: Span, replacements: Mapping[int, Replacement] | No
         end = tokens[stop - 1].end
         place = stop
     return "".join(pieces)
+
+
+def is_call(tokens: Span, place: int) -> bool:
+    """Whether a function call starts at an index; `LIKE ANY (...)` is none."""
+    return (
+        tokens[place].is_name
+        and tokens.kind_at(place + 1) == "L_PAREN"
+        and tokens.kind_at(place - 1) not in {"LIKE", "ILIKE", "RLIKE"}
+    )
+
+
+def calls(tokens: Span) -> Iterator[tuple[int, str]]:
+    """Yields the index of every function call, and the function's name in lower case."""
+    for place, token in enumerate(tokens):
+        if is_call(tokens, place):
+            yield place, token.norm

@@ -139,6 +139,7 @@ _ARGUMENTS = {
     "count_distinct": ["s", "x", "nested", "i % 3", "d", "flag", "nothing", "f", "day"],
     "sum_distinct": ["i", "big", "small", "nothing"],
     "avg_distinct": ["i", "small", "nothing"],
+    "bit_xor_distinct": ["i", "big"],
     "median": ["x", "i", "d", "nothing"],
     "percentile": ["big", "x", "f", "small"],
     "percentile_cont": ["x", "i"],

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muntin.runtime.columns.hashing import (
-    hashed,
+    hash_run,
     place_of,
     same_bytes,
     table_of_hashes,
@@ -124,8 +124,8 @@ _value = inlined(_value)
 
 
 class _Found(NamedTuple):
-    """What a hashed table fills in: the value or the hash of each number, and what `Distinct`
-    has."""
+    """The arrays that a hashed table fills: the value or the hash of each number, and the two of
+    `Distinct`."""
 
     known: Int64s
     numbers: Int32s
@@ -209,7 +209,7 @@ def _number_by_bytes(
             continue
         begin = offsets[row]
         length = offsets[row + 1] - begin
-        code = hashed(data, begin, length)
+        code = hash_run(data, begin, length)
         place = np.uint64(code) & mask
         while True:
             number = table[place]

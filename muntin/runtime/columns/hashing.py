@@ -63,7 +63,7 @@ def _table(count: int) -> Any:
     return np.zeros(places, np.int32)
 
 
-def _mixed(value: Any) -> Any:
+def _mix_bits(value: Any) -> Any:
     """Every bit of the hash depends on every bit of the value (the finalizer of MurmurHash 3)."""
     bits = np.uint64(value)
     bits = (bits ^ (bits >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
@@ -71,7 +71,7 @@ def _mixed(value: Any) -> Any:
     return np.int64(bits ^ (bits >> np.uint64(33)))
 
 
-mixed = inlined(_mixed)
+mix_bits = inlined(_mix_bits)
 
 
 def _word(data: Any, at: Any) -> Any:
@@ -102,7 +102,7 @@ def _tail(data: Any, begin: Any, length: Any) -> Any:
 _tail = inlined(_tail)
 
 
-def _hashed(data: Any, begin: Any, length: Any) -> Any:
+def _hash_run(data: Any, begin: Any, length: Any) -> Any:
     """A hash of `length` bytes, eight at a time; the last eight may overlap those before."""
     # Not zero if there are no bytes: that is the hash of null.
     bits = np.uint64(length + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -113,10 +113,10 @@ def _hashed(data: Any, begin: Any, length: Any) -> Any:
         bits ^= _word(data, begin + length - 8)
     else:
         bits ^= _tail(data, begin, length)
-    return mixed(bits)
+    return mix_bits(bits)
 
 
-hashed = inlined(_hashed)
+hash_run = inlined(_hash_run)
 
 
 def _same_bytes(data: Any, one: Any, other: Any, length: Any) -> Any:
@@ -138,7 +138,7 @@ def _place(table: Any, known: Any, value: Any) -> Any:
     `known[number - 1]` is the value of each number; zero is an empty place.
     """
     mask = np.uint64(len(table) - 1)
-    place = np.uint64(mixed(value)) & mask
+    place = np.uint64(mix_bits(value)) & mask
     while table[place] != 0 and known[np.uint64(table[place] - 1)] != value:
         place = (place + np.uint64(1)) & mask
     return place
@@ -166,19 +166,19 @@ _fill_values, _fill_hashes = compiled(_fill_by_value), compiled(_fill_by_hash)
 
 def _hash_each(data: Any, offsets: Any, hashes: Any) -> None:
     for row in range(len(hashes)):
-        hashes[row] = hashed(data, offsets[row], offsets[row + 1] - offsets[row])
+        hashes[row] = hash_run(data, offsets[row], offsets[row + 1] - offsets[row])
 
 
 def _hash_pairs(values: Any, seeds: Any, hashes: Any) -> None:
     for row in range(len(hashes)):
-        hashes[row] = mixed(31 * seeds[row] + mixed(values[row]) + _SALT)
+        hashes[row] = mix_bits(31 * seeds[row] + mix_bits(values[row]) + _SALT)
 
 
 def _hash_lists(values: Any, offsets: Any, hashes: Any) -> None:
     for row in range(len(hashes)):
-        code = mixed(offsets[row + 1] - offsets[row] + _SALT)
+        code = mix_bits(offsets[row + 1] - offsets[row] + _SALT)
         for at in range(offsets[row], offsets[row + 1]):
-            code = mixed(31 * code + values[at])
+            code = mix_bits(31 * code + values[at])
         hashes[row] = code
 
 

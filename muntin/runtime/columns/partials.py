@@ -1,6 +1,6 @@
 """Columns of partials in (key, start) order: what flows from slices to nodes and between nodes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
@@ -47,29 +47,22 @@ class PartialColumn:
         return None if self.present is None else ~self.present
 
     def rows(self, first: int) -> Self:
-        return replace(
-            self,
-            scalars=tuple(scalar[first:] for scalar in self.scalars),
-            present=None if self.present is None else self.present[first:],
-        )
+        return self._each(lambda array: array[first:])
 
     def where(self, chosen: Bools | Int64s) -> Self:
-        return replace(
-            self,
-            scalars=tuple(scalar[chosen] for scalar in self.scalars),
-            present=None if self.present is None else self.present[chosen],
-        )
+        return self._each(lambda array: array[chosen])
 
     def copy(self) -> Self:
-        return replace(
-            self,
-            scalars=tuple(scalar.copy() for scalar in self.scalars),
-            present=None if self.present is None else self.present.copy(),
-        )
+        return self._each(np.copy)
+
+    def _each(self, change: Callable[[Any], Any]) -> Self:
+        scalars = tuple(map(change, self.scalars))
+        present = None if self.present is None else change(self.present)
+        return replace(self, scalars=scalars, present=present)
 
     def concatenate(self, newer: Self) -> Self:
         newer, codes = newer.in_codes_of(self)
-        older = self if codes is None else self.recoded(codes)
+        older = self if codes is None else self.with_codes(codes)
         present = None
         if older.present is not None or newer.present is not None:
             present = np.concatenate(
@@ -91,7 +84,7 @@ class PartialColumn:
         the older codes; None: the older ones keep their codes. Numbers have no codes."""
         return self, None
 
-    def recoded(self, codes: Int64s) -> Self:
+    def with_codes(self, codes: Int64s) -> Self:
         """Returns the partials with the new code of each code."""
         (old,) = self.scalars
         if self.present is not None:

@@ -15,7 +15,7 @@ def sort_slices(table: pa.Table, keys: tuple[str, ...], start: str) -> pa.Record
     """The rows of a table as one batch, each key's together and by their start."""
     table = table.combine_chunks()
     starts = np.array(table.column(start).to_numpy(), np.int64)
-    numbers, size = _numbered(table, keys)
+    numbers, size = _number_keys(table, keys)
     if size > table.num_rows:
         dense = distinct_integers(numbers, size=size)
         numbers, size = dense.numbers.astype(np.int64), dense.count
@@ -27,10 +27,10 @@ def sort_slices(table: pa.Table, keys: tuple[str, ...], start: str) -> pa.Record
 
 def key_numbers(table: pa.Table, keys: tuple[str, ...]) -> Int64s:
     """A number for every row: equal where all keys are equal; null is null, NaN is NaN."""
-    return _numbered(table, keys)[0]
+    return _number_keys(table, keys)[0]
 
 
-def _numbered(table: pa.Table, keys: tuple[str, ...]) -> tuple[Int64s, int]:
+def _number_keys(table: pa.Table, keys: tuple[str, ...]) -> tuple[Int64s, int]:
     """The number of each row's key, and their bound."""
     codes = [number_values(table.column(key).combine_chunks()) for key in keys]
     return mixed_radix(codes, table.num_rows)

@@ -27,7 +27,7 @@ _MAGNITUDE = np.int64((1 << 63) - 1)
 
 @dataclass(frozen=True, kw_only=True)
 class Coding:
-    """What the codes of a column stand for."""
+    """How the codes of a column are turned back into values."""
 
     kind: pa.DataType
     # The value of each code, if codes are numbers of distinct values.
@@ -44,7 +44,7 @@ def encode(column: pa.Array, *, in_order: bool) -> tuple[Int64s, Coding]:
         return np.array(column.cast(pa.int64()).to_numpy(), np.int64), Coding(kind=pa.int64())
     if pa.types.is_floating(kind):
         bits = np.array(column.cast(pa.float64()).to_numpy(), np.float64).view(np.int64)
-        return _flipped(bits), Coding(kind=pa.float64())
+        return _flip_negatives(bits), Coding(kind=pa.float64())
     if pa.types.is_null(kind):
         return np.zeros(len(column), np.int64), Coding(kind=kind)
     if pa.types.is_temporal(kind):
@@ -52,7 +52,7 @@ def encode(column: pa.Array, *, in_order: bool) -> tuple[Int64s, Coding]:
     if in_order:
         if _is_short_decimal(kind):
             return decimal_words(column)[0], Coding(kind=kind)
-        ranks, values = _ranked(column)
+        ranks, values = _rank_values(column)
         return ranks, Coding(kind=kind, values=values)
     numbers = number_values(column)
     values = normalize_floats(column.take(pa.array(numbers.firsts)))
@@ -81,7 +81,7 @@ def decode(codes: Int64s, coding: Coding, missing: Bools | None = None) -> pa.Ar
 
 def floats(codes: Int64s) -> np.ndarray:
     """Returns the floats that codes stand for."""
-    return _flipped(codes).view(np.float64)
+    return _flip_negatives(codes).view(np.float64)
 
 
 def with_common_codes(
@@ -132,7 +132,7 @@ def _integers(column: pa.Array) -> tuple[Int64s, Coding]:
     return np.array(integers.to_numpy(zero_copy_only=False), np.int64), coding
 
 
-def _ranked(column: pa.Array) -> tuple[Int64s, pa.Array]:
+def _rank_values(column: pa.Array) -> tuple[Int64s, pa.Array]:
     """Returns the rank of each value, and the values by rank; a null has any rank.
 
     Arrow compares strings byte by byte, as Spark does without a collation.
@@ -151,6 +151,6 @@ def _is_short_decimal(kind: pa.DataType) -> bool:
     return bool(pa.types.is_decimal(kind)) and kind.precision <= _DIGITS_OF_A_WORD
 
 
-def _flipped(bits: Int64s) -> Int64s:
+def _flip_negatives(bits: Int64s) -> Int64s:
     """Its own inverse: the sign stays."""
     return np.where(bits < 0, bits ^ _MAGNITUDE, bits)

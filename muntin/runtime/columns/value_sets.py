@@ -208,7 +208,7 @@ class WindowSets:
 
 
 def no_sets(rows: int, *, has_counts: bool) -> SetColumn:
-    """Returns so many empty sets."""
+    """Returns a column of empty sets."""
     nothing = np.empty(0, np.int64)
     return SetColumn(
         offsets=np.zeros(rows + 1, np.int64),

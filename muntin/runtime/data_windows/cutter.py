@@ -18,7 +18,7 @@ from muntin.runtime.columns.partials import (
     scalars_of,
 )
 from muntin.runtime.data_windows.record_batch import WindowEdges
-from muntin.runtime.data_windows.waiting_windows import NOTHING, WaitingWindows, WindowReads
+from muntin.runtime.data_windows.window_stream import NOTHING, WaitingWindows, WindowReads
 from muntin.runtime.storage.scalars import without_gaps
 from muntin.techniques import b_int, cutty, flat_fat, panes, suffixes
 from muntin.techniques.compiled.compile import bind, bind_python
@@ -87,18 +87,20 @@ class Cutter:
         self._base = 0
         self._waiting = [WaitingWindows() for _ in range(streams)]
 
-    def feed(
+    def read(
         self,
-        rows: int,
+        keys: Int64s,
         edges: Sequence[WindowEdges],
         values: Mapping[Component, Column],
         further_cuts: Int64s = NOTHING,
     ) -> list[WindowReads]:
-        """Run a batch of records, given where each stream's windows begin and are read.
+        """Returns the windows of each stream that are read in a batch of records, given where they
+        begin and are read. `keys` has a number for each record's key.
 
         `further_cuts` are rows at which a slice starts although no window begins there, as in other
         ways to slice.
         """
+        rows = len(keys)
         begins = np.concatenate([stream_edges.begins for stream_edges in edges])
         is_cut = np.zeros(rows, np.bool_)
         is_cut[begins] = is_cut[further_cuts] = True
@@ -223,7 +225,7 @@ def _scalars(monoid: Monoid, given: PartialColumn, reads: int, opened: Any) -> t
 
 
 def _arrays(monoid: Monoid, answers: Any) -> Scalars:
-    """Returns answers as an array for each scalar; those that nobody asked for are arbitrary."""
+    """Returns answers as an array for each scalar; reads that ask for none have any number."""
     if not isinstance(answers, list):
         return answers if isinstance(answers, tuple) else (answers,)
     nothing = 0.0 if monoid.width == 1 else (0.0,) * monoid.width

@@ -49,7 +49,7 @@ class SessionDiscretizer(Discretizer):
 
     def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """Compare each record with the one before."""
-        apart = records.waited > self._gap
+        apart = records.waits_before > self._gap
         fresh = (carried.open == 0) & (records.lows < records.stops)
         apart[records.lows[fresh]] = True
         begins = np.flatnonzero(apart)
@@ -193,7 +193,7 @@ class CountDiscretizer(_PeriodDiscretizer):
         """The measure is the number of the row."""
         rows = np.empty(records.rows, np.int64)
         number_rows(rows, records.firsts, carried.memory["seen"])
-        return _measured(self._find(rows, records, carried), records)
+        return _edges_by_record(self._find(rows, records, carried), records)
 
 
 class DeltaDiscretizer(_PeriodDiscretizer):
@@ -207,10 +207,12 @@ class DeltaDiscretizer(_PeriodDiscretizer):
 
     def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """The measure grows already: `read_records` made it so."""
-        return _measured(self._find(records.measures[self._column], records, carried), records)
+        return _edges_by_record(
+            self._find(records.measures[self._column], records, carried), records
+        )
 
 
-def _measured(edges: tuple[Any, ...], records: Records) -> WindowEdges:
+def _edges_by_record(edges: tuple[Any, ...], records: Records) -> WindowEdges:
     """Returns windows that are labelled by the records that begin and end them."""
     begins, _, reads, _, homes, ended = edges
     return WindowEdges(

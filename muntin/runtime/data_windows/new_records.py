@@ -118,7 +118,7 @@ def number_keys(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayou
                 {name: zeros(values) for name, values in memory.items()} for memory in known.memory
             ],
             made=[texts(made) for made in known.made],
-            windows=[_placed(windows, old, place) for windows in known.windows],
+            windows=[_renumber(windows, old, place) for windows in known.windows],
             slice_keys=slice_keys[by_key],
             partials={c: column.where(by_key) for c, column in known.partials.items()},
         ),
@@ -129,7 +129,7 @@ def number_keys(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayou
     )
 
 
-def _placed(windows: DiscretizerWindows, keys: Int64s, slices: Int64s) -> DiscretizerWindows:
+def _renumber(windows: DiscretizerWindows, keys: Int64s, slices: Int64s) -> DiscretizerWindows:
     """Returns windows with the new numbers of their keys and slices, ordered by key."""
     placed = replace(windows, keys=keys[windows.keys], slices=slices[windows.slices])
     return placed.where(np.argsort(placed.keys, kind="stable"))

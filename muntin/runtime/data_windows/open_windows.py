@@ -45,6 +45,11 @@ class DiscretizerWindows:
         """Some of the windows, by their numbers or by a mask."""
         return DiscretizerWindows(**{label: getattr(self, label)[chosen] for label in _LABELS})
 
+    def concatenate(self, others: "DiscretizerWindows") -> "DiscretizerWindows":
+        """These windows, then others."""
+        both = {label: [getattr(self, label), getattr(others, label)] for label in _LABELS}
+        return DiscretizerWindows(**{label: np.concatenate(both[label]) for label in _LABELS})
+
 
 @dataclass(frozen=True, kw_only=True)
 class OpenWindows:
@@ -149,7 +154,7 @@ def from_state(
     def numbers(table: pa.Table, name: str) -> Any:
         return np.array(table.column(name).to_numpy())
 
-    def prefixed(prefix: str) -> dict[str, Any]:
+    def columns_with(prefix: str) -> dict[str, Any]:
         chosen = [name for name in known.column_names if name.startswith(prefix + " ")]
         return {name.removeprefix(prefix + " "): numbers(known, name) for name in chosen}
 
@@ -182,11 +187,13 @@ def from_state(
         replace(opened, slices=np.searchsorted(used, opened.slices)) for opened in stream_windows
     ]
     count = known.num_rows
-    met = dict.fromkeys(layout.conditions, np.zeros(count, np.bool_)) | prefixed("met")
+    met = dict.fromkeys(layout.conditions, np.zeros(count, np.bool_)) | columns_with("met")
     return OpenWindows(
         keys=keys,
         count=count,
-        before=PreviousRecord(lasts=numbers(known, _LAST), met=met, highest=prefixed("highest")),
+        before=PreviousRecord(
+            lasts=numbers(known, _LAST), met=met, highest=columns_with("highest")
+        ),
         memory=[
             {
                 label: numbers(known, f"{label} {name}")

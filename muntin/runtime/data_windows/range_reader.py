@@ -13,10 +13,10 @@ import numpy as np
 from muntin.aggregates.aggregate import Component
 from muntin.runtime.columns.partials import Column, Int64s, Partials
 from muntin.runtime.data_windows.record_batch import WindowEdges
-from muntin.runtime.data_windows.waiting_windows import WaitingWindows, WindowReads
+from muntin.runtime.data_windows.window_stream import WaitingWindows, WindowReads
 from muntin.runtime.storage.component_storage import ComponentStorage, Folding
 
-# What folds the rows of windows, where a sweep does not.
+# The technique for components that have no sweep.
 _TECHNIQUE = "two_stacks_lite"
 
 
@@ -28,12 +28,11 @@ class RangeReader:
         self.open_slices: Partials | None = None
         self._waiting = [WaitingWindows() for _ in range(streams)]
 
-    def feed(
+    def read(
         self, keys: Int64s, edges: Sequence[WindowEdges], values: Mapping[Component, Column]
     ) -> list[WindowReads]:
-        """Take a batch of rows, given where each stream's windows begin and are read.
-
-        `keys` has a number for each row's key. Rows of a key follow each other.
+        """Returns the windows of each stream that are read in a batch of rows, given where they
+        begin and are read. `keys` has a number for each row's key; rows of a key follow each other.
         """
         rows = Partials(
             keys=keys,

@@ -1,6 +1,6 @@
 """A batch of records as columns, and the state of discretizers between batches."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,22 @@ class PreviousRecord:
     # The highest value so far of each measure that grows.
     highest: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
+    def each(self, change: Callable[[Any], Any]) -> "PreviousRecord":
+        """Returns the facts with each array changed."""
+        return PreviousRecord(
+            lasts=change(self.lasts),
+            met={sql: change(met) for sql, met in self.met.items()},
+            highest={sql: change(values) for sql, values in self.highest.items()},
+        )
+
+    def update(self, places: Int64s, newer: "PreviousRecord") -> None:
+        """Replace the facts at some places by newer ones."""
+        self.lasts[places] = newer.lasts
+        for sql, met in self.met.items():
+            met[places] = newer.met[sql]
+        for sql, values in self.highest.items():
+            values[places] = newer.highest[sql]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Records:
@@ -39,7 +55,7 @@ class Records:
     lasts: Int64s
     conditions: Mapping[str, Bools]
     measures: Mapping[str, NDArray[Any]]
-    # What the user's classes see, by its Spark SQL.
+    # The columns that users' classes read, by their Spark SQL.
     columns: Mapping[str, NDArray[Any]]
     before: PreviousRecord
 
@@ -64,7 +80,7 @@ class Records:
         return np.append(self.firsts, self.rows)
 
     @cached_property
-    def waited(self) -> Int64s:
+    def waits_before(self) -> Int64s:
         """The time since the record before, of the same key; arbitrary for the first of a key."""
         waits = np.empty(self.rows, np.int64)
         waits[1:] = self.times[1:] - self.lasts[:-1]

@@ -1,7 +1,7 @@
 """The rows of a step: for every key that takes part, its stored slices, then its records."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,11 +20,6 @@ class StepWindows:
     edges: WindowEdges
     # Those that stay: `slices` are the rows that they begin with.
     left: DiscretizerWindows
-
-    @property
-    def left_rows(self) -> Int64s:
-        """The first rows of the windows that stay open."""
-        return self.left.slices
 
 
 class StepRows:
@@ -139,7 +134,7 @@ class StepRows:
         reads[same] = live[same + 1]
         return WindowEdges(begins=live, starts=live, reads=reads, ends=live, stretches=live)
 
-    def left(
+    def open_after(
         self, all_windows: Sequence[StepWindows], live: Int64s
     ) -> tuple[list[DiscretizerWindows], Int64s, Int64s]:
         """Returns (open windows of each stream, keys of all slices, which of the kept slices stay).
@@ -153,16 +148,9 @@ class StepRows:
         windows = []
         for each, before in zip(all_windows, known.windows, strict=True):
             idle = before.where(~self.active[before.keys])
-            rows = idle_slices + np.searchsorted(live, each.left_rows)
-            windows.append(
-                DiscretizerWindows(
-                    keys=np.concatenate([idle.keys, each.left.keys]),
-                    slices=np.concatenate([place[idle.slices], rows]),
-                    starts=np.concatenate([idle.starts, each.left.starts]),
-                    ends=np.concatenate([idle.ends, each.left.ends]),
-                    asks=np.concatenate([idle.asks, each.left.asks]),
-                )
-            )
+            idle = replace(idle, slices=place[idle.slices])
+            rows = idle_slices + np.searchsorted(live, each.left.slices)
+            windows.append(idle.concatenate(replace(each.left, slices=rows)))
         keys = np.concatenate([known.slice_keys[stays], self.keys[live]])
         return windows, keys, np.flatnonzero(stays)
 

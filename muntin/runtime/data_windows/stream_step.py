@@ -7,17 +7,15 @@ slices of the others are read, and kept for the next step.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates.aggregate import Component
 from muntin.model.trees import DataTree
-from muntin.runtime.columns.partials import Bools, Column, Int64s, Partials
-from muntin.runtime.data_windows.custom_state import restore, save
-from muntin.runtime.data_windows.custom_windows import CustomDiscretizer
-from muntin.runtime.data_windows.cutter import Cutter
+from muntin.runtime.columns.partials import Bools, Column, Int64s
+from muntin.runtime.data_windows.custom_windows import CustomDiscretizer, restore, save
 from muntin.runtime.data_windows.new_records import StepRecords, number_keys
 from muntin.runtime.data_windows.open_windows import (
     DiscretizerWindows,
@@ -27,7 +25,6 @@ from muntin.runtime.data_windows.open_windows import (
     stream_names,
     to_state,
 )
-from muntin.runtime.data_windows.range_reader import RangeReader
 from muntin.runtime.data_windows.read_records import (
     RecordLayout,
     no_records,
@@ -36,19 +33,18 @@ from muntin.runtime.data_windows.read_records import (
 )
 from muntin.runtime.data_windows.record_batch import (
     DiscretizerState,
-    PreviousRecord,
     Records,
     WindowEdges,
 )
 from muntin.runtime.data_windows.step_rows import StepRows
 from muntin.runtime.data_windows.tree import (
     answers_of,
-    cut_groups,
-    swept_groups,
+    columns_of,
+    read_windows,
     tree_discretizers,
+    window_readers,
 )
-from muntin.runtime.data_windows.waiting_windows import WindowReads
-from muntin.runtime.data_windows.window_stream import NEVER, Discretizer
+from muntin.runtime.data_windows.window_stream import NEVER, Discretizer, WindowReads
 from muntin.runtime.storage.layout import all_slots
 
 
@@ -139,32 +135,27 @@ class _Step:
                 all_edges, known.windows, self._streams, strict=True
             )
         ]
-        live = np.unique(np.concatenate([each.left_rows for each in all_windows]))
+        live = np.unique(np.concatenate([each.left.slices for each in all_windows]))
         values = self._values(rows)
-        reads, partials = self._cut([each.edges for each in all_windows], rows, live, values)
+        # The last stream reads the slices that the next step needs.
+        edges = [*(each.edges for each in all_windows), rows.slices(live)]
+        layout, also = self._layout.layout, (len(all_windows),)
+        readers = window_readers(self._tree, layout, self._streams, also=also)
+        *reads, slice_reads = read_windows(readers, rows.keys, edges, values)
         answers = self._answers(reads, rows)
-        windows, slice_keys, order = rows.left(all_windows, live)
+        windows, slice_keys, order = rows.open_after(all_windows, live)
         slices = {
             component: known.partials[component].where(order).concatenate(column)
-            for component, column in partials.items()
+            for component, column in columns_of(slice_reads).items()
         }
-        return _Outcome(answers=answers, left=self._left(windows, slice_keys, slices))
+        return _Outcome(answers=answers, left=self._state_after(windows, slice_keys, slices))
 
     def _records(self) -> Records:
         """Returns the new records, a stretch for each key that has some, between two empty ones."""
         new, before = self._new, self._known.before
-        by_stretch = PreviousRecord(
-            lasts=new.by_stretch(before.lasts),
-            met={sql: new.by_stretch(met) for sql, met in before.met.items()},
-            highest={sql: new.by_stretch(values) for sql, values in before.highest.items()},
-        )
+        by_stretch = before.each(new.by_stretch)
         records = read_records(new.records, self._layout, new.firsts, by_stretch)
-        after = records.after()
-        before.lasts[new.keys_with_records] = after.lasts[1:-1]
-        for sql, met in before.met.items():
-            met[new.keys_with_records] = after.met[sql][1:-1]
-        for sql, values in before.highest.items():
-            values[new.keys_with_records] = after.highest[sql][1:-1]
+        before.update(new.keys_with_records, records.after().each(lambda facts: facts[1:-1]))
         return records
 
     def _find(self, number: int, records: Records) -> WindowEdges:
@@ -204,57 +195,19 @@ class _Step:
             for component, column in fresh.items()
         }
 
-    def _cut(
-        self,
-        edges: Sequence[WindowEdges],
-        rows: StepRows,
-        live: Int64s,
-        values: Mapping[Component, Column],
-    ) -> tuple[list[list[WindowReads]], dict[Component, Column]]:
-        """Returns the reads of every stream, by cutter, and the partials of slices that stay."""
-        slices = rows.slices(live)
-        reads: list[list[WindowReads]] = [[] for _ in edges]
-        partials: dict[Component, Column] = {}
-        for members, monoids in cut_groups(self._tree, self._layout.layout, self._streams):
-            cutter = Cutter(monoids, len(members) + 1)
-            *stream_reads, last = cutter.feed(
-                rows.count, [*(edges[member] for member in members), slices], values
-            )
-            for member, read in zip(members, stream_reads, strict=True):
-                reads[member].append(read)
-            for component in monoids:
-                partials.setdefault(component, last.columns[component])
-        for members, of_records in swept_groups(self._tree, self._layout.layout, self._streams):
-            reader = RangeReader(of_records, len(members) + 1)
-            *stream_reads, last = reader.feed(
-                rows.keys, [*(edges[member] for member in members), slices], values
-            )
-            for member, read in zip(members, stream_reads, strict=True):
-                reads[member].append(read)
-            partials |= last.columns
-        return reads, partials
-
     def _answers(self, reads: list[list[WindowReads]], rows: StepRows) -> list[pa.RecordBatch]:
         answers = []
         for (number, _), parts in zip(self._streams, reads, strict=True):
-            first = parts[0]
-            if not len(first.rows):
+            if not len(parts[0].rows):
                 continue
-            partials = Partials(
-                # The key of the record before.
-                keys=rows.keys[first.rows - 1],
-                starts=first.starts,
-                columns={c: column for part in parts for c, column in part.columns.items()},
-            )
-            keys = self._known.keys.take(pa.array(partials.keys)).combine_chunks()
+            # The key of the record before.
+            keys = self._known.keys.take(pa.array(rows.keys[parts[0].rows - 1])).combine_chunks()
             columns = {name: keys.column(name).combine_chunks() for name in keys.column_names}
             node, layout = self._tree.nodes[number], self._layout.layout
-            answers.append(
-                answers_of(number, node, layout, self._slots, columns, partials, first.ends)
-            )
+            answers.append(answers_of(number, node, layout, self._slots, columns, parts))
         return answers
 
-    def _left(
+    def _state_after(
         self,
         windows: Sequence[DiscretizerWindows],
         slice_keys: Int64s,
@@ -271,25 +224,12 @@ class _Step:
         return OpenWindows(
             keys=known.keys.take(pa.array(chosen)),
             count=len(chosen),
-            before=PreviousRecord(
-                lasts=known.before.lasts[chosen],
-                met={sql: met[chosen] for sql, met in known.before.met.items()},
-                highest={sql: values[chosen] for sql, values in known.before.highest.items()},
-            ),
+            before=known.before.each(lambda facts: facts[chosen]),
             memory=[{name: memory[name][chosen] for name in memory} for memory in known.memory],
             made=[
                 None if texts is None else [texts[key] for key in chosen] for texts in known.made
             ],
-            windows=[
-                DiscretizerWindows(
-                    keys=place[opened.keys],
-                    slices=opened.slices,
-                    starts=opened.starts,
-                    ends=opened.ends,
-                    asks=opened.asks,
-                )
-                for opened in windows
-            ],
+            windows=[replace(opened, keys=place[opened.keys]) for opened in windows],
             slice_keys=place[slice_keys],
             partials=partials,
         )

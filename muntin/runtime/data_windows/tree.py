@@ -1,27 +1,24 @@
 """Runs a tree of data windows: takes Arrow batches of records, gives answers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates.aggregate import Component
-from muntin.aggregates.monoids import Monoid
 from muntin.model.trees import DataNode, DataTree
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.keys import KeyNumbers
-from muntin.runtime.columns.partials import Column, Int64s, Partials
+from muntin.runtime.columns.partials import Column, Int64s
 from muntin.runtime.data_windows.cutter import DEFAULT, Cutter
 from muntin.runtime.data_windows.discretizer import discretizers_of
 from muntin.runtime.data_windows.range_reader import RangeReader
 from muntin.runtime.data_windows.read_records import RecordLayout, lowest, read_records, read_values
-from muntin.runtime.data_windows.record_batch import NO_END, PreviousRecord, Records
-from muntin.runtime.data_windows.waiting_windows import WindowReads
-from muntin.runtime.data_windows.window_stream import Discretizer
-from muntin.runtime.periodic.tree import BEGIN, NODE, gather
+from muntin.runtime.data_windows.record_batch import NO_END, PreviousRecord, Records, WindowEdges
+from muntin.runtime.data_windows.window_stream import Discretizer, WindowReads
+from muntin.runtime.periodic.tree import BEGIN, answer_rows, gather
 from muntin.runtime.storage.component_storage import ComponentStorage
-from muntin.runtime.storage.layout import Layout, Slots, all_slots, fill_slots, slots_of
+from muntin.runtime.storage.layout import Layout, Slots, all_slots
 
 END = "end"
 
@@ -39,14 +36,7 @@ class DataTreeRuntime:
         self._slots = all_slots(tree, layout.layout)
         self._keys = KeyNumbers(layout.layout.key_columns)
         self._streams = tree_discretizers(tree)
-        self.cutters = [
-            (Cutter(monoids, len(members), store=store), members)
-            for members, monoids in cut_groups(tree, layout.layout, self._streams)
-        ]
-        self.readers = [
-            (RangeReader(monoids, len(members)), members)
-            for members, monoids in swept_groups(tree, layout.layout, self._streams)
-        ]
+        self.readers = window_readers(tree, layout.layout, self._streams, store=store)
         # Between batches: the last key, and what its next record is compared with.
         self._key = -1
         self._before: PreviousRecord | None = None
@@ -66,7 +56,7 @@ class DataTreeRuntime:
         firsts = np.flatnonzero(keys != before[:-1])
         self._kinds = {field.name: field.type for field in batch.schema}
         records = self._records(batch, firsts)
-        yield from self._feed(records, before, read_values(batch, self._layout))
+        yield from self._answer(records, before, read_values(batch, self._layout))
         self._key = int(keys[-1])
         self._keys.forget(self._key)
 
@@ -78,42 +68,22 @@ class DataTreeRuntime:
             {name: pa.array([], kind) for name, kind in self._kinds.items()}
         )
         records = self._records(nothing, np.zeros(1, np.int64))
-        yield from self._feed(records, np.array([self._key]), read_values(nothing, self._layout))
+        yield from self._answer(records, np.array([self._key]), read_values(nothing, self._layout))
 
-    def _feed(
+    def _answer(
         self, records: Records, keys: Int64s, values: Mapping[Component, Column]
     ) -> Iterator[pa.RecordBatch]:
-        """Run every discretizer and every cutter over the records once; yield the answers."""
+        """Run every discretizer and reader over the records once; yield the answers."""
         edges = [stream.feed(records) for _, stream in self._streams]
-        reads_by_stream: dict[int, list[WindowReads]] = {}
-        for cutter, members in self.cutters:
-            reads = cutter.feed(records.rows, [edges[member] for member in members], values)
-            for member, read in zip(members, reads, strict=True):
-                reads_by_stream.setdefault(member, []).append(read)
-        for reader, members in self.readers:
-            reads = reader.feed(keys[1:], [edges[member] for member in members], values)
-            for member, read in zip(members, reads, strict=True):
-                reads_by_stream.setdefault(member, []).append(read)
-        for index, (number, _) in enumerate(self._streams):
-            # Its cutters have read the same windows, each for other components.
-            first = reads_by_stream[index][0]
-            if not len(first.rows):
-                continue
-            partials = Partials(
-                keys=keys[first.rows],
-                starts=first.starts,
-                columns={
-                    c: column
-                    for part in reads_by_stream[index]
-                    for c, column in part.columns.items()
-                },
-            )
-            columns = self._keys.columns(partials.keys)
-            node, layout = self._tree.nodes[number], self._layout.layout
-            yield answers_of(number, node, layout, self._slots, columns, partials, first.ends)
+        reads = read_windows(self.readers, keys[1:], edges, values)
+        for (number, _), parts in zip(self._streams, reads, strict=True):
+            if len(parts[0].rows):
+                columns = self._keys.columns(keys[parts[0].rows])
+                node, layout = self._tree.nodes[number], self._layout.layout
+                yield answers_of(number, node, layout, self._slots, columns, parts)
 
     def _records(self, batch: pa.RecordBatch, firsts: Int64s) -> Records:
-        """Returns the records of a batch, and remember what the next batch is compared with."""
+        """Returns the records of a batch, and remembers what the next batch is compared with."""
         layout, others = self._layout, len(firsts)
         fresh = PreviousRecord(
             lasts=np.zeros(others + 1, np.int64),
@@ -123,13 +93,7 @@ class DataTreeRuntime:
             },
         )
         if self._before is not None:
-            fresh.lasts[0] = self._before.lasts[-1]
-            for initial, known in (
-                (fresh.met, self._before.met),
-                (fresh.highest, self._before.highest),
-            ):
-                for sql, values in initial.items():
-                    values[0] = known[sql][-1]
+            fresh.update(np.zeros(1, np.int64), self._before.each(lambda facts: facts[-1:]))
         records = read_records(batch, layout, firsts, fresh)
         self._before = records.after()
         return records
@@ -141,18 +105,17 @@ def answers_of(
     layout: Layout,
     slots: Slots,
     keys: Mapping[str, pa.Array],
-    partials: Partials,
-    ends: Int64s,
+    parts: Sequence[WindowReads],
 ) -> pa.RecordBatch:
-    """Returns a node's answers, with a column for every slot of its tree."""
-    filled: dict[str, pa.Array] = {}
-    for aggregate, places in zip(node.aggregates, slots_of(node, layout), strict=True):
-        filled.update(zip(places, layout.lower(aggregate, partials), strict=True))
-    columns = {NODE: pa.array(np.full(len(partials), number, np.int32)), **keys}
-    columns[BEGIN] = pa.array(partials.starts)
-    columns[END] = pa.array(ends, mask=ends == NO_END)
-    columns |= fill_slots(filled, slots, len(partials))
-    return pa.RecordBatch.from_pydict(columns)
+    """Returns a node's answers. `parts` are the same windows, each with other components."""
+    starts, ends = parts[0].starts, parts[0].ends
+    fields = {**keys, BEGIN: pa.array(starts), END: pa.array(ends, mask=ends == NO_END)}
+    return answer_rows(number, node, layout, slots, fields, columns_of(parts))
+
+
+def columns_of(parts: Sequence[WindowReads]) -> dict[Component, Column]:
+    """Returns the partials of all components of some windows."""
+    return {component: column for part in parts for component, column in part.columns.items()}
 
 
 def tree_discretizers(tree: DataTree) -> list[tuple[int, Discretizer]]:
@@ -164,47 +127,57 @@ def tree_discretizers(tree: DataTree) -> list[tuple[int, Discretizer]]:
     ]
 
 
-def cut_groups(
-    tree: DataTree, layout: Layout, streams: Sequence[tuple[int, Discretizer]]
-) -> Iterator[tuple[tuple[int, ...], dict[Component, tuple[Monoid, Any]]]]:
-    """Yields the streams that share slices, and the monoid and type of each component in them.
-
-    Components that the same streams ask for share slices. Windows that keep a partial per record
-    would make the others keep one, so they have slices of their own.
-    """
-    for members, storages in _groups_of_streams(tree, layout, streams, is_cut=True):
-        yield members, {each.component: each.cut_monoid for each in storages}
+# Readers of windows, each with the numbers of the streams that it reads.
+Readers = list[tuple[Cutter | RangeReader, tuple[int, ...]]]
 
 
-def swept_groups(
-    tree: DataTree, layout: Layout, streams: Sequence[tuple[int, Discretizer]]
-) -> Iterator[tuple[tuple[int, ...], dict[Component, ComponentStorage]]]:
-    """Yields the streams that share rows of records, and the storage of each component in them."""
-    for members, storages in _groups_of_streams(tree, layout, streams, is_cut=False):
-        yield members, {each.component: each for each in storages}
-
-
-def _groups_of_streams(
+def window_readers(
     tree: DataTree,
     layout: Layout,
     streams: Sequence[tuple[int, Discretizer]],
     *,
-    is_cut: bool,
-) -> Iterator[tuple[tuple[int, ...], list[ComponentStorage]]]:
-    """Yields streams and the components that all of them ask for, those that are cut or others."""
+    also: tuple[int, ...] = (),
+    store: str = DEFAULT,
+) -> Readers:
+    """Returns the readers of all streams; each also reads the streams in `also`.
+
+    Components that the same streams ask for share slices. Windows that keep a partial per record
+    would make the others keep one, so they have slices of their own. Components that no store of
+    slices combines are read from the records.
+    """
     asked: dict[ComponentStorage, tuple[list[int], list[int]]] = {}
     for index, (number, _) in enumerate(streams):
         node = tree.nodes[number]
         alone = isinstance(node.window, Custom) and not node.window.is_deterministic
-        for component in dict.fromkeys(
-            c for aggregate in node.aggregates for c in aggregate.components
-        ):
-            storage = layout.of(component)
-            if storage.is_cut == is_cut:
-                asked.setdefault(storage, ([], []))[alone].append(index)
-    groups: dict[tuple[int, ...], list[ComponentStorage]] = {}
+        components = (c for aggregate in node.aggregates for c in aggregate.components)
+        for component in dict.fromkeys(components):
+            asked.setdefault(layout.of(component), ([], []))[alone].append(index)
+    groups: dict[tuple[bool, tuple[int, ...]], list[ComponentStorage]] = {}
     for storage, sides in asked.items():
         for side in sides:
             if side:
-                groups.setdefault(tuple(side), []).append(storage)
-    yield from groups.items()
+                groups.setdefault((storage.is_cut, (*side, *also)), []).append(storage)
+    readers: Readers = []
+    for (is_cut, members), storages in groups.items():
+        if is_cut:
+            monoids = {each.component: each.cut_monoid for each in storages}
+            readers.append((Cutter(monoids, len(members), store=store), members))
+        else:
+            by_component = {each.component: each for each in storages}
+            readers.append((RangeReader(by_component, len(members)), members))
+    return readers
+
+
+def read_windows(
+    readers: Readers,
+    keys: Int64s,
+    edges: Sequence[WindowEdges],
+    values: Mapping[Component, Column],
+) -> list[list[WindowReads]]:
+    """Returns the windows of each stream that are read in a batch, once by each of its readers."""
+    reads: list[list[WindowReads]] = [[] for _ in edges]
+    for reader, members in readers:
+        own = reader.read(keys, [edges[member] for member in members], values)
+        for member, read in zip(members, own, strict=True):
+            reads[member].append(read)
+    return reads

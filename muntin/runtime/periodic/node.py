@@ -89,13 +89,13 @@ class NodeRuntime:
                 answers = Partials(
                     keys=rows.keys[lows],
                     starts=window_begins[:count],
-                    columns=self._combined(
+                    columns=self._combine_rows(
                         rows.starts, foldings, lows, highs, window_begins[:count]
                     ),
                 )
                 yield answers, reached_to
 
-    def _combined(
+    def _combine_rows(
         self,
         starts: Int64s,
         foldings: Mapping[Component, Folding],

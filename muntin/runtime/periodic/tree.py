@@ -5,15 +5,23 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.trees import Node, PeriodicTree
+from muntin.aggregates.aggregate import Component
+from muntin.model.trees import Node, PeriodicTree, TreeNode
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.chunks import chunks
 from muntin.runtime.columns.keys import KeyNumbers
 from muntin.runtime.columns.numbers import integers_of
-from muntin.runtime.columns.partials import Int64s, Partials
+from muntin.runtime.columns.partials import Column, Int64s, Partials
 from muntin.runtime.periodic.intervals import Position
 from muntin.runtime.periodic.node import END, Feed, NodeRuntime
-from muntin.runtime.storage.layout import Layout, all_slots, fill_slots, node_numbers, slots_of
+from muntin.runtime.storage.layout import (
+    Layout,
+    Slots,
+    all_slots,
+    fill_slots,
+    node_numbers,
+    slots_of,
+)
 
 NODE = "node"
 BEGIN = "begin"
@@ -99,15 +107,9 @@ class TreeRuntime:
             yield from self._descend(node.window, chunk, reached)
 
     def _answers(self, node: Node, partials: Partials) -> pa.RecordBatch:
-        rows = len(partials)
-        filled: dict[str, pa.Array] = {}
-        for aggregate, places in zip(node.aggregates, slots_of(node, self._layout), strict=True):
-            filled.update(zip(places, self._layout.lower(aggregate, partials), strict=True))
-        columns = {NODE: pa.array(np.full(rows, self._numbers[node.window], np.int32))}
-        columns.update(self._keys.columns(partials.keys))
-        columns[BEGIN] = pa.array(partials.starts)
-        columns |= fill_slots(filled, self._slots, rows)
-        return pa.RecordBatch.from_pydict(columns)
+        fields = {**self._keys.columns(partials.keys), BEGIN: pa.array(partials.starts)}
+        number = self._numbers[node.window]
+        return answer_rows(number, node, self._layout, self._slots, fields, partials.columns)
 
 
 def _running(nodes: tuple[Node, ...], only: Collection[Window] | None) -> tuple[Node, ...]:
@@ -123,6 +125,24 @@ def _start(node: Node) -> NodeRuntime:
     # The parent's intervals that it combines, if that is cheaper than to combine all.
     offsets = node.parent.reads(node.window) if node.parent and node.picks else None
     return NodeRuntime(node.window, techniques, node.parent, offsets)
+
+
+def answer_rows(
+    number: int,
+    node: TreeNode,
+    layout: Layout,
+    slots: Slots,
+    fields: Mapping[str, pa.Array],
+    columns: Mapping[Component, Column],
+) -> pa.RecordBatch:
+    """Returns a node's answers from its partials: the number of the node, the keys and bounds of
+    windows, which are the `fields`, and every slot of the tree."""
+    rows = len(fields[BEGIN])
+    filled: dict[str, pa.Array] = {}
+    for aggregate, places in zip(node.aggregates, slots_of(node, layout), strict=True):
+        filled.update(zip(places, layout.lower(aggregate, columns), strict=True))
+    numbers = pa.array(np.full(rows, number, np.int32))
+    return pa.RecordBatch.from_pydict({NODE: numbers, **fields, **fill_slots(filled, slots, rows)})
 
 
 def partials_of(batch: pa.RecordBatch, layout: Layout, keys: Int64s) -> Partials:

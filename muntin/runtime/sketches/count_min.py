@@ -93,12 +93,12 @@ def _rotate(word: Any, bits: Any) -> Any:
 _turn = inlined(_rotate)
 
 
-def _mixed(state: Any, word: Any) -> Any:
+def _mix_word(state: Any, word: Any) -> Any:
     word = np.uint32(_turn(np.uint32(word * _C1), 15) * _C2)
     return np.uint32(_turn(np.uint32(state ^ word), 13) * np.uint32(5) + _C3)
 
 
-_mix = inlined(_mixed)
+_mix = inlined(_mix_word)
 
 
 def _murmur(data: Any, start: Any, end: Any, seed: Any) -> Any:

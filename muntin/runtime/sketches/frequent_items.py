@@ -31,7 +31,7 @@ ITEM, COUNT = "item", "count"
 _VERSION, _FAMILY, _IS_EMPTY = 1, 10, 5
 _SHORT_WORDS, _LONG_WORDS = 1, 4
 _WORD = 8
-# A sketch's table of values has at least so many bits, and is filled to three quarters.
+# The bits of the smallest table of values; a table is filled to three quarters.
 _LEAST_BITS = 3
 _PREAMBLE = np.dtype(
     [
@@ -50,7 +50,7 @@ _TAGGED = {
     "float": (6, "<f4"),
 }
 _ALONE = {"bigint": "<i8", "timestamp": "<i8", "timestamp_ntz": "<i8", "double": "<f8"}
-# Decimals of so many digits are written as integers of four bytes, and others as those of eight.
+# Decimals with at most this many digits are written in four bytes, others in eight.
 _DIGITS_OF_AN_INT = 9
 
 
@@ -146,7 +146,7 @@ def with_nulls(tops: pa.Array, nulls: Int64s, parameters: tuple[str, ...]) -> pa
     flat = tops.flatten()
     counts = np.concatenate([flat.field(COUNT).to_numpy(), nulls[rows]])
     owners = np.concatenate([np.repeat(np.arange(len(tops)), sizes), rows])
-    # The order is stable, and nulls stand behind all values.
+    # The sort is stable, and nulls come after all values.
     order = np.lexsort((-counts, owners))
     all_sizes = sizes + (nulls > 0)
     ranks = np.arange(len(order)) - np.repeat(offsets_of(all_sizes)[:-1], all_sizes)

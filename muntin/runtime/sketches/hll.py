@@ -20,7 +20,7 @@ from muntin.techniques.compiled.compile import compiled, inlined
 Coupons = NDArray[np.uint32]
 Float64s = NDArray[np.float64]
 
-# The address in a coupon; its rank stands above.
+# The bits of the address in a coupon; the rank is above them.
 _ADDRESS_BITS = 26
 _ADDRESS = (1 << _ADDRESS_BITS) - 1
 _MOST_RANK = 63
@@ -39,13 +39,13 @@ _LEAST_WITH_TABLE = 8
 # where there is no answer.
 _DEFAULT_BITS = 12
 _NO_SKETCH, _DIFFERENT = -1, -2
-# Where the sums over registers stand, and the registers.
+# The offsets of the sums over registers, and of the registers.
 _SUMS, _DATA = 16, 40
 
 
 class _CouponRuns(NamedTuple):
-    """Runs of coupons: run i is `coupons[offsets[i] : offsets[i + 1]]`, of a sketch with so many
-    bits of address, -1 if it is none."""
+    """Runs of coupons: run i is `coupons[offsets[i] : offsets[i + 1]]`, of a sketch with `bits[i]`
+    bits of address, or of bytes that are no sketch if that is -1."""
 
     coupons: Coupons
     offsets: Int64s
@@ -55,7 +55,7 @@ class _CouponRuns(NamedTuple):
 
 class _RowCoupons(NamedTuple):
     """The coupons of rows that have no registers: `counts[i]` from `starts[i]` on, in order; rows
-    with registers have a count of -1. Each row has so many bits of address."""
+    with registers have a count of -1. `bits` are those of an address."""
 
     coupons: Coupons
     starts: Int64s

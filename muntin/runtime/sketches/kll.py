@@ -106,8 +106,8 @@ def united_sketches(column: SetColumn, k: int | None, kind: DTypeLike) -> pa.Arr
 
 
 class _RowItems(NamedTuple):
-    """The items of the sketches of each row, in order. Items up to one stand for so many values, of
-    which so many are `before` those of a row."""
+    """The items of the sketches of each row, in order. `reached` is the number of values that the
+    items up to each one stand for; `before` is the number before each row's items."""
 
     items: np.ndarray
     reached: Int64s

@@ -40,11 +40,11 @@ def hash_entries(column: SetColumn) -> tuple[Int64s, Words]:
     return numbers, words
 
 
-def _turned(word: Any, bits: Any) -> Any:
+def _rotate(word: Any, bits: Any) -> Any:
     return (word << np.uint64(bits)) | (word >> np.uint64(64 - bits))
 
 
-_turn = inlined(_turned)
+_turn = inlined(_rotate)
 
 
 def _first_word(word: Any) -> Any:
@@ -58,13 +58,13 @@ def _second_word(word: Any) -> Any:
 _first, _second = inlined(_first_word), inlined(_second_word)
 
 
-def _mixed(word: Any) -> Any:
+def _mix_word(word: Any) -> Any:
     word = (word ^ (word >> np.uint64(33))) * _F1
     word = (word ^ (word >> np.uint64(33))) * _F2
     return word ^ (word >> np.uint64(33))
 
 
-_mix = inlined(_mixed)
+_mix = inlined(_mix_word)
 
 
 def _hash_of_rest(one: Any, two: Any, first: Any, second: Any, length: Any) -> Any:

@@ -26,7 +26,7 @@ from muntin.techniques.compiled.compile import compiled
 
 _T = TypeVar("_T")
 _INT64 = np.iinfo(np.int64).max
-# If a tree takes fewer rows than one in so many, it groups them itself.
+# A tree that takes fewer than one in this many rows groups them itself.
 _MANY = 4
 
 
@@ -222,8 +222,8 @@ def select_groups(groups: Groups, rows: Int64s) -> Groups:
 
 
 def rows_with_bits(masked: Sequence[tuple[Int64s, int]]) -> Int64s:
-    """Returns the rows, ascending, that have all bits of each mask set in the integers beside it;
-    there is at least one mask."""
+    """Returns the rows, ascending, that have all bits of each mask set in its integers; there is at
+    least one mask."""
     (bits, mask), *others = masked
     rows = np.empty(len(bits), np.int64)
     rows = rows[: _find(bits, mask, rows)].copy()

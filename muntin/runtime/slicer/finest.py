@@ -23,7 +23,7 @@ from muntin.techniques.compiled.compile import compiled
 
 # The bits of a tree's masks that differ inside finest slices, by column.
 Guard = tuple[tuple[str, int], ...]
-# So many rows tell how many events a finest slice has.
+# The number of rows in a sample that estimates how many events a finest slice has.
 _SAMPLE = 1 << 16
 
 
@@ -37,7 +37,8 @@ class FinestSlices(Chunk):
         self._fine = fine
         keys = {name for tree in foldable for name in tree.layout.key_columns}
         self._codes = {name: _at(events.codes(name), fine.firsts) for name in keys}
-        # What is the same for all events of each slice, by column, and what is not.
+        # By column: the bits that all events of each slice share, and the bits that differ in some
+        # slice.
         self._same: dict[str, Int64s] = {}
         self._varying: dict[str, int] = {}
         for name in {name for tree in foldable for name in tree.masks}:

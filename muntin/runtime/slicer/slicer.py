@@ -14,7 +14,7 @@ from muntin.runtime.slicer.finest import Finest
 from muntin.runtime.slicer.packing import PART, by_bucket, pack
 from muntin.runtime.slicer.slicer_tree import SlicerTree
 
-# A chunk has about so many rows, or so many bytes if these are fewer rows.
+# The rows of a chunk, and its bytes if it reaches these first; both roughly.
 ROWS_AT_ONCE = 1 << 20
 BYTES_AT_ONCE = 1 << 28
 
@@ -61,12 +61,12 @@ class Slicer:
             folded = self._finest.of(rows)
             for tree in self._trees:
                 chunk = folded.get(tree.number, rows)
-                made = self._packed(chunk, tree)
+                made = self._make_partials(chunk, tree)
                 chunk.release(tree)
                 if made is not None:
                     yield made
 
-    def _packed(self, chunk: Chunk, tree: SlicerTree) -> pa.RecordBatch | None:
+    def _make_partials(self, chunk: Chunk, tree: SlicerTree) -> pa.RecordBatch | None:
         """Returns a tree's partials of a chunk, None if it has none."""
         if tree.is_whole:
             rows = chunk.rows(tree)
@@ -110,7 +110,7 @@ class Slicer:
             arrays |= storage.write(column.where(rows))
         if isinstance(chunk, BatchChunk):
             for place, name in enumerate(tree.carried):
-                # What is carried may be a key, too. Columns are told apart by their order.
+                # A carried column may be a key, too, so columns are identified by their order.
                 arrays[f"carried {place}"] = chunk.column(name).take(pa.array(firsts[rows]))
         if parts is not None:
             arrays[PART] = pa.array(parts[order])

@@ -19,7 +19,6 @@ from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.periodic.rollups import INSTANTS, combine_into_cells
 from muntin.runtime.state.segments import Segment, SegmentAllocator
 from muntin.runtime.state.spans import Spans
-from muntin.runtime.storage.latest_values import latest_values
 from muntin.runtime.storage.layout import Layout
 
 # How many segments are merged into one.
@@ -124,7 +123,7 @@ class LevelStore:
         self._remove(alike)
         together = pa.concat_tables(tables, promote_options="permissive")
         merged = combine_into_cells(together, self._layout, INSTANTS)
-        self._write(latest_values(merged, self._layout, self._watermark), rank=rank + 1)
+        self._write(self._layout.without_superseded(merged, self._watermark), rank=rank + 1)
         return True
 
     def _write(self, table: pa.Table, *, rank: int) -> None:

@@ -42,8 +42,8 @@ class CodedColumn(PartialColumn):
         """Returns these partials in codes that older ones can share, and the new code of each of
         the older codes; None: the older ones keep their codes."""
         coding, (codes, own) = with_common_codes((older.coding, self.coding), in_order=True)
-        recoded = self if own is None else self.recoded(own)
-        return replace(recoded, coding=coding), codes
+        partials = self if own is None else self.with_codes(own)
+        return replace(partials, coding=coding), codes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class ChosenColumn(CodedColumn):
         places, coding = _in_places(pa.concat_arrays(structs))
         codes, own_codes = np.zeros(len(values), np.int64), np.zeros(len(own_values), np.int64)
         codes[used], own_codes[own] = places[: len(used)], places[len(used) :]
-        return replace(self.recoded(own_codes), coding=coding), codes
+        return replace(self.with_codes(own_codes), coding=coding), codes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,18 +75,18 @@ class CodedStorage(ScalarStorage):
     """A column of values in their own type, which are combined as codes."""
 
     def read(self, batch: pa.RecordBatch) -> PartialColumn:
-        return self._coded(batch.column(self.columns[0]))
+        return self._encode(batch.column(self.columns[0]))
 
     def write(self, column: Any) -> dict[str, pa.Array]:
         return {self.columns[0]: self._values(column)}
 
     def lift_records(self, batch: pa.RecordBatch, names: Sequence[str]) -> PartialColumn:
-        return self._coded(batch.column(names[0]))
+        return self._encode(batch.column(names[0]))
 
     def lower(self, aggregate: Aggregate, columns: Sequence[Any]) -> tuple[pa.Array, ...]:
         return (self._values(columns[0]),)
 
-    def _coded(self, column: pa.Array) -> CodedColumn:
+    def _encode(self, column: pa.Array) -> CodedColumn:
         codes, coding = encode(column, in_order=True)
         return CodedColumn(scalars=(codes,), present=_present(column), coding=coding)
 
@@ -97,7 +97,7 @@ class CodedStorage(ScalarStorage):
 class DecimalSumStorage(CodedStorage):
     """A column of decimals, which are added as long integers."""
 
-    def _coded(self, column: pa.Array) -> CodedColumn:
+    def _encode(self, column: pa.Array) -> CodedColumn:
         if pa.types.is_null(column.type):
             scalars, coding = tuple(np.zeros((3, len(column)), np.int64)), Coding(kind=column.type)
         else:
@@ -121,15 +121,15 @@ class ChosenStorage(CodedStorage):
     is_cut: ClassVar[bool] = False
 
     def lift_records(self, batch: pa.RecordBatch, names: Sequence[str]) -> PartialColumn:
-        """Returns the places of records, which carry both values beside each other or as one."""
+        """Returns the places of records, which carry both values in two columns or in one."""
         columns = [batch.column(name) for name in names]
-        return self._coded(zip_struct(*columns) if len(columns) == 2 else columns[0])
+        return self._encode(zip_struct(*columns) if len(columns) == 2 else columns[0])
 
     def lower(self, aggregate: Aggregate, columns: Sequence[Any]) -> tuple[pa.Array, ...]:
         structs = self._values(columns[0])
         return (structs if pa.types.is_null(structs.type) else pc.struct_field(structs, [1]),)
 
-    def _coded(self, column: pa.Array) -> CodedColumn:
+    def _encode(self, column: pa.Array) -> CodedColumn:
         if pa.types.is_null(column.type):
             codes, coding = encode(column, in_order=True)
         else:

@@ -62,7 +62,7 @@ class ComponentStorage(ABC):
 
     @property
     def cut_monoid(self) -> tuple[Monoid, Any]:
-        """What a store of slices combines by, and the type of the scalars there."""
+        """The monoid by which a store of slices combines partials, and the type of its scalars."""
         return self.monoid, np.int64
 
     @abstractmethod
@@ -94,7 +94,7 @@ class ComponentStorage(ABC):
         """Returns the partial of each record of a batch; see `lift` for `names`."""
 
     def missing(self, rows: int) -> Column:
-        """Returns so many partials of no value."""
+        """Returns partials of no values."""
         nothing = dict.fromkeys(self.columns, pa.nulls(rows, self.arrow_type))
         return self.read(pa.RecordBatch.from_pydict(nothing))
 

@@ -11,7 +11,9 @@ from muntin.aggregates.representations import FLOAT, INTEGER
 from muntin.errors import PlanError
 from muntin.model.trees import PeriodicTree, Tree, TreeNode
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.partials import Partials
+from muntin.runtime.columns.distinct import distinct_integers
+from muntin.runtime.columns.partials import Column
+from muntin.runtime.columns.row_order import key_numbers, sort_slices
 from muntin.runtime.storage.component_storage import ComponentStorage, number_type
 
 
@@ -30,10 +32,32 @@ class Layout:
                 return storage
         raise PlanError(f"the slices keep no {component}")
 
-    def lower(self, aggregate: Aggregate, partials: Partials) -> tuple[pa.Array, ...]:
+    def lower(
+        self, aggregate: Aggregate, columns: Mapping[Component, Column]
+    ) -> tuple[pa.Array, ...]:
         """Returns an aggregate's answers from partials, an Arrow column for each of its slots."""
-        columns = [partials.columns[component] for component in aggregate.components]
-        return self.of(aggregate.components[0]).lower(aggregate, columns)
+        own = [columns[component] for component in aggregate.components]
+        return self.of(aggregate.components[0]).lower(aggregate, own)
+
+    def without_superseded(self, table: pa.Table, watermark: int) -> pa.Table:
+        """Returns rows of slices without the values of sets that a later row makes superfluous, so
+        that a stream's state of distinct values has about one entry each.
+
+        A window that is open ends behind the watermark. If it holds an old slice, it holds all
+        slices from there to the watermark, and with them any later occurrence of a value
+        (Subsumption, section 4).
+        """
+        sets = [storage for storage in self.storages if storage.has_superseded]
+        if not sets:
+            return table
+        batch = sort_slices(table, self.key_columns, self.start)
+        whole = pa.Table.from_batches([batch])
+        is_passed = batch.column(self.start).to_numpy() <= watermark
+        keys = distinct_integers(key_numbers(whole, self.key_columns))
+        columns = dict(zip(whole.column_names, whole.columns, strict=True))
+        for storage in sets:
+            columns |= storage.without_superseded(batch, keys.numbers, keys.count, is_passed)
+        return pa.table(columns)
 
 
 # The columns of one answer. Integers, floats, and values of each other type have separate slots.

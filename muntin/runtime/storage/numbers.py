@@ -67,11 +67,11 @@ class NumberStorage(ScalarStorage):
         present = all_present(columns)
         # Differences of infinities are NaN, as they are to Spark.
         with np.errstate(all="ignore"):
-            scalars = self._lifted(columns, present)
+            scalars = self._lift_values(columns, present)
         is_whole = self.component.is_never_null or present.all()
         return PartialColumn(scalars=scalars, present=None if is_whole else present)
 
-    def _lifted(self, columns: list[pa.Array], present: Bools) -> Scalars:
+    def _lift_values(self, columns: list[pa.Array], present: Bools) -> Scalars:
         part = self.component.part
         counts = present.astype(np.int64 if self.value_type == INTEGER else np.float64)
         values = [self._numbers(column) for column in columns] if part.is_of_values else []
@@ -113,8 +113,8 @@ class NumberStorage(ScalarStorage):
 class CheckedSumStorage(NumberStorage):
     """Sums of integers that detect overflow: a word, and how often it wrapped."""
 
-    def _lifted(self, columns: list[pa.Array], present: Bools) -> Scalars:
-        return *super()._lifted(columns, present), np.zeros(len(present), np.int64)
+    def _lift_values(self, columns: list[pa.Array], present: Bools) -> Scalars:
+        return *super()._lift_values(columns, present), np.zeros(len(present), np.int64)
 
     def lower(self, aggregate: Aggregate, columns: Sequence[PartialColumn]) -> tuple[pa.Array, ...]:
         """Returns two summands that overflow if the sum did: Spark adds them, and raises its

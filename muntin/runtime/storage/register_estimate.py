@@ -32,7 +32,7 @@ _FRACTION = 52
 
 @cache
 def bias_tables(bits: int) -> tuple[Floats, Floats]:
-    """Returns raw estimates and the bias of each, for so many bits of address."""
+    """Returns raw estimates and the bias of each, by the bits of an address."""
     text = files("muntin.runtime.storage").joinpath("register_bias.csv").read_text()
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     raw, biases = (

@@ -20,12 +20,12 @@ from muntin.techniques.compiled.compile import compiled, inlined
 # The bits of a rank, and the bytes of a register that is written with its index.
 RANK_BITS = 6
 ENTRY = 3
-# The most bytes that two stacks take: then only every so many rows has a suffix of its own.
+# The most bytes of suffixes in two stacks. To stay below, only some rows get a suffix.
 _MOST_BYTES = 1 << 26
 
 
 def codes_of(hashes: Int64s, bits: int) -> Int64s:
-    """Returns `index << 6 | rank` of each hash, with so many bits of address."""
+    """Returns `index << 6 | rank` of each hash, for an address of `bits` bits."""
     codes = np.empty(len(hashes), np.int64)
     _codes(hashes.view(np.uint64), np.uint64(bits), codes)
     return codes
@@ -158,7 +158,7 @@ def _add_row(rows: Any, row: Any, ranks: Any, touched: Any, count: Any) -> Any:
 
 
 def _add_to_bytes(rows: Any, row: Any, ranks: Any) -> None:
-    """Unites a row with registers of which nobody asks how many are not zero."""
+    """Unites a row with registers, without counting those that are not zero."""
     registers, data = len(ranks), rows.data
     start, end = rows.starts[row], rows.ends[row]
     if end - start == registers:

@@ -94,13 +94,13 @@ class RegisterStorage(ComponentStorage):
             np.cumsum(np.bincount(groups.numbers, minlength=groups.count), out=firsts[1:])
             picked = order if groups.rows is None else groups.rows[order]
             return RegisterFolding(column=lifted, bits=self._bits).over_few(picked, firsts, RECALC)
-        return self._united(lifted, groups.rows, groups.numbers, groups.count)
+        return self._unite(lifted, groups.rows, groups.numbers, groups.count)
 
     def lift_records(self, batch: pa.RecordBatch, names: Sequence[str]) -> RegisterColumn:
         codes = self.lift(batch, names)
-        return self._united(codes, None, np.arange(len(codes)), len(codes))
+        return self._unite(codes, None, np.arange(len(codes)), len(codes))
 
-    def _united(self, codes: Int64s, rows: Any, groups: Any, count: int) -> RegisterColumn:
+    def _unite(self, codes: Int64s, rows: Any, groups: Any, count: int) -> RegisterColumn:
         return _column(arrow_of(*union_of_events(codes, rows, groups, count, self._bits)))
 
     def folding(self, column: RegisterColumn, keys: Int64s) -> Folding:

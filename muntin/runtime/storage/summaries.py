@@ -34,7 +34,9 @@ _INT64 = np.iinfo(np.int64)
 # How many values of windows are hashed at a time.
 _AT_ONCE = 1 << 20
 
-_Summary = Callable[[Aggregate, WindowSets, str], tuple[pa.Array, ...]]
+# Returns the answers of a call over the sets of windows, given the type of their values: a column,
+# or one for each slot if there are several.
+_Summary = Callable[[Aggregate, WindowSets, str], pa.Array | tuple[pa.Array, ...]]
 
 
 def summarize(
@@ -48,47 +50,40 @@ def summarize(
     assert row.summary is not None
     answers = _SUMMARIES[row.summary](aggregate, columns[0], value_type)
     if row.result == ITEMS:
-        nulls = scalars_of(columns[1]).scalars[0]
-        return (with_nulls(answers[0], nulls, aggregate.parameters),)
-    if row.result == STATE:
-        return (with_null_counts(answers[0], scalars_of(columns[1]).scalars[0]),)
-    return answers
+        answers = with_nulls(answers, scalars_of(columns[1]).scalars[0], aggregate.parameters)
+    elif row.result == STATE:
+        answers = with_null_counts(answers, scalars_of(columns[1]).scalars[0])
+    return answers if isinstance(answers, tuple) else (answers,)
 
 
-def _count(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
-    return (pa.array(sets.sizes),)
-
-
-def _sum(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+def _sum(
+    aggregate: Aggregate, sets: WindowSets, value_type: str
+) -> pa.Array | tuple[pa.Array, ...]:
     missing = sets.sizes == 0
     if value_type != INTEGER:
-        return (pa.array(_float_sums(sets), mask=missing),)
+        return pa.array(_float_sums(sets), mask=missing)
     return tuple(pa.array(summand, mask=missing) for summand in _summands(*_halves(sets)))
 
 
-def _mean(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+def _mean(aggregate: Aggregate, sets: WindowSets, value_type: str) -> pa.Array:
     if value_type == INTEGER:
         lower, upper = _halves(sets)
         totals = np.where(_fits(lower, upper), (upper << 32) + lower, 0).astype(np.float64)
         totals = np.where(_fits(lower, upper), totals, upper * 2.0**32 + lower)
     else:
         totals = _float_sums(sets)
-    return (pa.array(totals / np.maximum(sets.sizes, 1), mask=sets.sizes == 0),)
+    return pa.array(totals / np.maximum(sets.sizes, 1), mask=sets.sizes == 0)
 
 
-def _xor(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+def _xor(aggregate: Aggregate, sets: WindowSets, value_type: str) -> pa.Array:
     column = sets.column
     running = np.concatenate([np.zeros(1, np.int64), np.bitwise_xor.accumulate(column.codes)])
-    # What stands before a window's values is its own inverse.
+    # The bits before a window's values cancel out.
     bits = running[column.offsets[1:]] ^ running[column.offsets[:-1]]
-    return (pa.array(bits, mask=sets.sizes == 0),)
+    return pa.array(bits, mask=sets.sizes == 0)
 
 
-def _values(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
-    return (sets.column.lists(),)
-
-
-def _ordered(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+def _list_in_order(aggregate: Aggregate, sets: WindowSets, value_type: str) -> pa.Array:
     """Lists the values of each window in their order, each as often as it occurs."""
     column = sets.column
     windows = np.repeat(np.arange(len(column)), np.diff(column.offsets))
@@ -105,10 +100,10 @@ def _ordered(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[p
         decode(column.codes[places], column.coding),
         mask=missing,
     )
-    return (lists,)
+    return lists
 
 
-def _percentile(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+def _percentile(aggregate: Aggregate, sets: WindowSets, value_type: str) -> pa.Array:
     """Interpolates between the values on both sides of a percentage, as Spark does, bit by bit."""
     asked = aggregate.percentages
     many = asked if isinstance(asked, tuple) else (asked,)
@@ -124,12 +119,12 @@ def _percentile(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tupl
         for percentage, places in zip(many, found, strict=True)
     ]
     if not isinstance(asked, tuple):
-        return (pa.array(answers[0], mask=missing),)
+        return pa.array(answers[0], mask=missing)
     # A list of no percentages is null, too.
     missing |= not many
     flat = np.stack(answers, axis=1).ravel() if many else np.empty(0)
     offsets = pa.array(np.arange(len(sets) + 1) * len(many), pa.int32())
-    return (pa.ListArray.from_arrays(offsets, pa.array(flat), mask=pa.array(missing)),)
+    return pa.ListArray.from_arrays(offsets, pa.array(flat), mask=pa.array(missing))
 
 
 def _between(of_rank: np.ndarray, places: Int64s, positions: np.ndarray) -> np.ndarray:
@@ -144,87 +139,68 @@ def _between(of_rank: np.ndarray, places: Int64s, positions: np.ndarray) -> np.n
     return found
 
 
-def _mode(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+def _mode(aggregate: Aggregate, sets: WindowSets, value_type: str) -> pa.Array:
     entries = sets.folding.ranked
     places = ranked_counts.most_frequent(
         entries, sets.lows, sets.highs, is_descending=aggregate.is_descending
     )
     column = sets.folding.column
     values = decode(column.codes[entries.entries], column.coding)
-    return (values.take(pa.array(places, mask=places < 0)),)
-
-
-def _bitmap(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
-    return (bitmaps_of_positions(sets.column),)
-
-
-def _bits(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
-    is_union = aggregate.definition.summary == "bits_of_some"
-    return (combined_bitmaps(sets.column, is_union=is_union),)
-
-
-def _count_min(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
-    return (sketches(sets.column, count_min(aggregate.parameters)),)
-
-
-def _kll(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
-    kind = (aggregate.definition.summary or "").removeprefix("kll_")
-    return (kll.kll_sketches(sets, kll_accuracy(aggregate.parameters), _KLL_TYPES[kind]),)
+    return values.take(pa.array(places, mask=places < 0))
 
 
 # The types of a sketch's items, as numpy calls them.
 _KLL_TYPES = {"bigint": "<i8", "double": "<f8", "float": "<f4"}
 
 
-def _top(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
-    return (top_items(sets, aggregate.parameters),)
+def _sketch_in_parts(make: Callable[[SetColumn, tuple[str, ...]], pa.Array]) -> _Summary:
+    """Returns a summary that makes sketches of some windows at a time: sketches are much smaller
+    than the sets of windows."""
+
+    def summary(aggregate: Aggregate, sets: WindowSets, value_type: str) -> pa.Array:
+        columns = sets.columns(_AT_ONCE)
+        return pa.concat_arrays([make(column, aggregate.parameters) for column in columns])
+
+    return summary
 
 
-def _items(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
-    return (items_sketches(sets, aggregate.parameters, value_type),)
-
-
-def _made_in_parts(make: Callable[[SetColumn, tuple[str, ...]], pa.Array]) -> _Summary:
-    """Returns what sums up sets as sketches, which are much smaller than the sets of windows."""
-
-    def sketches(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
-        made = [make(column, aggregate.parameters) for column in sets.columns(_AT_ONCE)]
-        return (pa.concat_arrays(made),)
-
-    return sketches
+def _kll(kind: str) -> _Summary:
+    return lambda call, sets, _: kll.kll_sketches(sets, kll_accuracy(call.parameters), kind)
 
 
 def _united_kll(kind: str) -> _Summary:
-    return _made_in_parts(
+    return _sketch_in_parts(
         lambda sets, given: kll.united_sketches(sets, kll_accuracy(given) if given else None, kind)
     )
 
 
 _SUMMARIES: dict[str, _Summary] = {
-    "count": _count,
+    "count": lambda call, sets, _: pa.array(sets.sizes),
     "sum": _sum,
     "mean": _mean,
     "xor": _xor,
-    "values": _values,
-    "ordered": _ordered,
+    "values": lambda call, sets, _: sets.column.lists(),
+    "ordered": _list_in_order,
     "percentile": _percentile,
     "discrete": _percentile,
     "mode": _mode,
-    "bitmap": _bitmap,
-    "bits_of_some": _bits,
-    "bits_of_all": _bits,
-    "count_min": _count_min,
-    **{f"kll_{kind}": _kll for kind in _KLL_TYPES},
+    "bitmap": lambda call, sets, _: bitmaps_of_positions(sets.column),
+    "bits_of_some": lambda call, sets, _: combined_bitmaps(sets.column, is_union=True),
+    "bits_of_all": lambda call, sets, _: combined_bitmaps(sets.column, is_union=False),
+    "count_min": lambda call, sets, _: sketches(sets.column, count_min(call.parameters)),
+    **{f"kll_{kind}": _kll(number) for kind, number in _KLL_TYPES.items()},
     **{f"united_kll_{kind}": _united_kll(number) for kind, number in _KLL_TYPES.items()},
-    "top": _top,
-    "items": _items,
-    "theta": _made_in_parts(lambda sets, given: theta.sketches_of_values(sets, theta_bits(given))),
-    "united_theta": _made_in_parts(
+    "top": lambda call, sets, _: top_items(sets, call.parameters),
+    "items": lambda call, sets, kind: items_sketches(sets, call.parameters, kind),
+    "theta": _sketch_in_parts(
+        lambda sets, given: theta.sketches_of_values(sets, theta_bits(given))
+    ),
+    "united_theta": _sketch_in_parts(
         lambda sets, given: theta.united_sketches(sets, theta_bits(given))
     ),
-    "common_theta": _made_in_parts(lambda sets, given: theta.common_sketches(sets)),
-    "hll": _made_in_parts(lambda sets, given: hll.sketches_of_values(sets, hll_bits(given))),
-    "united_hll": _made_in_parts(
+    "common_theta": _sketch_in_parts(lambda sets, given: theta.common_sketches(sets)),
+    "hll": _sketch_in_parts(lambda sets, given: hll.sketches_of_values(sets, hll_bits(given))),
+    "united_hll": _sketch_in_parts(
         lambda sets, given: hll.united_sketches(sets, may_differ=allows_different_sizes(given))
     ),
 }

@@ -29,7 +29,7 @@ class UserStorage(NumberStorage):
         monoid = intern_monoid(self.monoid)
         return monoid, np.float64 if compiles(monoid) else object
 
-    def _lifted(self, columns: list[pa.Array], present: Bools) -> Scalars:
+    def _lift_values(self, columns: list[pa.Array], present: Bools) -> Scalars:
         pairs = zip(columns, self._identity, strict=True)
         return tuple(np.where(present, self._numbers(c), identity) for c, identity in pairs)
 

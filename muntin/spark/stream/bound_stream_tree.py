@@ -15,7 +15,7 @@ from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.windows.data_windows import Absent, Custom
-from muntin.runtime.data_windows.custom_state import save
+from muntin.runtime.data_windows.custom_windows import save
 from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.state.data_tree import DataStreamTree
 from muntin.runtime.state.stream_tree import START, StreamTree

@@ -13,7 +13,7 @@ from muntin import (
 )
 from muntin.aggregates.aggregate import Aggregate, count, sum_
 from muntin.errors import RunError
-from muntin.runtime.data_windows.cutter import DEFAULT, STORES
+from muntin.runtime.data_windows.cutter import DEFAULT, STORES, Cutter
 from muntin.runtime.data_windows.tree import DataTreeRuntime
 from muntin.techniques import cutty
 from tests.support.data_trees import (
@@ -55,6 +55,10 @@ def test_every_store_gives_the_same(store, keys, chosen, rows_a_batch):
     check_together(keys, chosen, rows_a_batch, store, {"n": count()})
 
 
+def cutters_of(runtime):
+    return [reader for reader, _ in runtime.readers if isinstance(reader, Cutter)]
+
+
 def check_together(keys, chosen, rows_a_batch, store, aggregates):
     keys = [ordered for steps in keys if (ordered := in_order(steps))]
     kinds = [*(KINDS[name] for name in chosen), LAST_THREE]
@@ -63,7 +67,7 @@ def check_together(keys, chosen, rows_a_batch, store, aggregates):
     runtime = DataTreeRuntime(tree, layout, store=store)
     found = answers(tree, layout, runtime, table_of(keys), rows_a_batch)
     if store == DEFAULT:
-        for cutter, _ in runtime.cutters:
+        for cutter in cutters_of(runtime):
             assert cutter.state[cutty.MOST_BEYOND] <= 1
     for number, kind in enumerate(kinds):
         wanted = [row[: 3 + len(aggregates)] for row in expected(kind, keys)]
@@ -130,7 +134,7 @@ def test_many_slices_of_windows_that_nest_and_overlap():
                 end = low + size if low + size < rows else None
                 wanted.append((key, low, end, len(held), sum(held)))
         assert sorted(found[number], key=repr) == sorted(wanted, key=repr)
-    state = runtime.cutters[0][0].state
+    state = cutters_of(runtime)[0].state
     assert state[cutty.MOST_STORED] > 100
     assert state[cutty.MOST_BEYOND] <= 1
 
@@ -139,7 +143,7 @@ def test_state_is_no_larger_than_the_open_windows():
     events = [event(t) for t in range(5000)]
     runtime, found = run_alone(count_window(500, every=10), events, rows_a_batch=700)
     assert len(found) == 500
-    state = runtime.cutters[0][0].state
+    state = cutters_of(runtime)[0].state
     # Fifty windows are open at a time, each with a slice.
     assert state[cutty.MOST_STORED] <= 50
     assert state[cutty.MOST_BEYOND] <= 1

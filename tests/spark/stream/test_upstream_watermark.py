@@ -166,7 +166,7 @@ def test_a_stream_without_a_watermark_warns(spark, tmp_path, caplog):
         ) as pipeline:
             warnings = pipeline.status().warnings
         assert [("10 seconds" in warning) for warning in warnings] == [True] * (number == 0)
-    assert "so it is 10 seconds; give watermark=" in caplog.text
+    assert "late by 10 seconds; give watermark=" in caplog.text
 
 
 @pytest.mark.parametrize(
