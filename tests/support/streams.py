@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -275,34 +274,16 @@ def plain_streams(
 def collected_streams(
     spark: SparkSession, frames: Mapping[str, DataFrame], check: Path
 ) -> dict[str, list[Row]]:
-    """The rows of streaming DataFrames for the files that were not read before, by name.
-
-    They run as one query of Spark's, in which each has operators and state of its own: a start and
-    a batch cost as much as several operators.
-    """
-    columns = (
-        frame.selectExpr(f"'{name}' AS name", f"struct(*) AS `{name}`")
-        for name, frame in frames.items()
-    )
-    together = reduce(lambda one, other: one.unionByName(other, True), columns)
+    """The rows of streaming DataFrames for the files that were not read before, by name."""
     found: dict[str, list[Row]] = {name: [] for name in frames}
-
-    def take(batch: DataFrame, _: int) -> None:
-        for row in batch.collect():
-            found[row["name"]].append(row[row["name"]])
-
-    settings = {
-        # The answers of a few keys are the same, and each partition has a state that costs as much.
-        "spark.sql.shuffle.partitions": "1",
-        # Spark's watermark follows the rows that may pass a filter: here those of all queries.
-        "spark.sql.streaming.multipleWatermarkPolicy": "max",
-    }
-    with configured(spark, settings):
-        running = (
-            together.writeStream.trigger(availableNow=True)
-            .foreachBatch(take)
-            .option("checkpointLocation", str(check))
-            .start()
-        )
-        running.awaitTermination()
+    # The answers of a few keys are the same, and each partition has a state that costs as much.
+    with configured(spark, {"spark.sql.shuffle.partitions": "1"}):
+        for name, frame in frames.items():
+            running = (
+                frame.writeStream.trigger(availableNow=True)
+                .foreachBatch(lambda batch, _, rows=found[name]: rows.extend(batch.collect()))
+                .option("checkpointLocation", str(check / name))
+                .start()
+            )
+            running.awaitTermination()
     return found
