@@ -57,8 +57,8 @@ def _close(
 
     Rows are ordered by (key, start). Every row before `until` has arrived, so a window of that key
     closes when its span ends up to that time, and all windows of earlier keys close. Windows before
-    `given` were given out already. Windows without rows are stepped over, however long the gap. Of
-    every key, only windows with a begin in `asked`, the first and the last one, are asked for.
+    `given` were given out already. Windows without rows are stepped over, however long the gap. For
+    every key, only windows that begin within `asked`, its two ends included, are filled in.
 
     Returns how many windows were filled in, the first row still needed, the (key, begin) from which
     to go on, and whether all closed windows found room.

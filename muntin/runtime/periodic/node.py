@@ -138,8 +138,8 @@ class Feed:
     ) -> Iterator[tuple[Node, Partials, Position]]:
         """Yields each reader's windows that close now that everything before `until` has arrived.
 
-        They come with the position before which the reader has given out everything. `begins` has
-        the first and the last begin that is asked of each window; None asks for all.
+        They come with the position before which the reader has given out everything. `begins` has,
+        for each window, the first and the last begin to answer; with None, all are answered.
         """
         rows = arrived.select(self._storages)
         if self.pending is not None:

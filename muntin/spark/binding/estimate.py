@@ -300,7 +300,7 @@ def live_keys(hashes: Int64s, in_all: float | None) -> float:
 
 
 def _rate(times: Int64s, more: float) -> float | None:
-    """Returns the rate of rows, each of which stands for `more` events."""
+    """Returns events per second, where each row of a sample represents `more` events."""
     span = float(np.quantile(times, 0.95) - np.quantile(times, 0.05)) / 0.9
     return None if span <= 0 else more * len(times) * SECOND / span
 

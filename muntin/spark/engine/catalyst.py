@@ -70,7 +70,7 @@ def items(sequence: Any) -> list[Any]:
 def children(node: Any) -> list[Any]:
     """Returns the children of a plan or an expression.
 
-    The JVM is asked once: nodes do not change, and are visited several times.
+    It is cached: a node does not change, and is visited several times.
     """
     known = vars(node)
     if "_children" not in known:
@@ -136,6 +136,29 @@ def resolved_by(
         return meanings.get(identity(part)) if kind(part) == ATTRIBUTE else None
 
     return rewritten(expression, meaning, session)
+
+
+def without_alias(expression: Expression) -> Expression:
+    """Returns an expression without its name."""
+    while kind(expression) == "Alias":
+        (expression,) = children(expression)
+    return expression
+
+
+def aliases_of(project: Plan) -> list[Expression]:
+    """Returns the columns that a projection adds or renames."""
+    return [each for each in items(project.projectList()) if kind(each) == "Alias"]
+
+
+def meanings_of(
+    project: Plan, meanings: Mapping[int, Expression], session: SparkSession
+) -> dict[int, Expression]:
+    """Returns the columns that a projection adds or renames, by their ids, with `meanings` for the
+    columns that they read."""
+    return {
+        identity(each): resolved_by(without_alias(each), meanings, session)
+        for each in aliases_of(project)
+    }
 
 
 def _sequence(values: Sequence[Any], session: SparkSession) -> Any:

@@ -12,11 +12,13 @@ from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
     Expression,
     Plan,
+    aliases_of,
     analyzed_plan,
     children,
     identity,
     items,
     kind,
+    meanings_of,
     resolved_by,
     walk,
 )
@@ -140,8 +142,8 @@ def source_column(path: StreamPath, common: int, column: Expression) -> int | No
     ids = {identity(each): place for place, each in enumerate(items(path.plan_at(common).output()))}
     for operator in path.operators[common:]:
         if kind(operator) == PROJECT:
-            for each in items(operator.projectList()):
-                if kind(each) == "Alias" and kind(children(each)[0]) == ATTRIBUTE:
+            for each in aliases_of(operator):
+                if kind(children(each)[0]) == ATTRIBUTE:
                     inside = identity(children(each)[0])
                     if inside in ids:
                         ids[identity(each)] = ids[inside]
@@ -155,11 +157,7 @@ def description(path: StreamPath, session: SparkSession) -> tuple[str, ...]:
     texts = []
     for operator in path.operators:
         if kind(operator) == PROJECT:
-            meanings |= {
-                identity(each): resolved_by(children(each)[0], meanings, session)
-                for each in items(operator.projectList())
-                if kind(each) == "Alias"
-            }
+            meanings |= meanings_of(operator, meanings, session)
         elif kind(operator) == FILTER:
             texts.append(f"where {resolved_by(operator.condition(), meanings, session).sql()}")
         elif kind(operator) == JOIN:

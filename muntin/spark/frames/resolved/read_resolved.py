@@ -9,6 +9,7 @@ from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
     Expression,
     Plan,
+    aliases_of,
     identity,
     items,
     kind,
@@ -25,7 +26,7 @@ from muntin.spark.frames.frame_queries import (
 )
 from muntin.spark.frames.resolved.chain import Chain, chain_of
 from muntin.spark.frames.resolved.relation import Relation
-from muntin.spark.frames.resolved.shape import aliases_of, computed_columns, shape_of
+from muntin.spark.frames.resolved.shape import computed_columns, shape_of
 from muntin.spark.frames.resolved.time_window import WindowOperator
 from muntin.spark.frames.resolved.to_query import WrittenQuery, confirm, write_query
 

@@ -13,8 +13,10 @@ from muntin.spark.engine.catalyst import (
     identity,
     items,
     kind,
+    meanings_of,
     resolved_by,
     walk,
+    without_alias,
 )
 from muntin.spark.engine.stream_paths import path_of
 from muntin.spark.frames.frame_queries import (
@@ -62,7 +64,7 @@ def shape_of(chain: Chain, meanings: Mapping[int, Expression], session: SparkSes
     if len(own) == len(keys):
         raise NotSharedError(NO_WINDOW)
     given = items(chain.aggregate.aggregateExpressions())
-    answers = [resolved_by(_bare(each), below.names, session) for each in given]
+    answers = [resolved_by(without_alias(each), below.names, session) for each in given]
     calls = [node for each in answers for node in walk(each) if kind(node) == _CALL]
     _check_below(below, own, calls)
     for expression in [*below.filters, *own, *answers, below.time]:
@@ -120,7 +122,7 @@ def _read_below(chain: Chain, meanings: Mapping[int, Expression], session: Spark
         elif kind(operator) == "Filter":
             filters.append(resolved_by(operator.condition(), names, session))
         else:
-            names |= _meanings(operator, names, session)
+            names |= meanings_of(operator, names, session)
     if window is None:
         raise NotSharedError(NO_WINDOW)
     if watermark is not None and not watermark.column.semanticEquals(time):
@@ -134,21 +136,8 @@ def computed_columns(base: Plan, session: SparkSession) -> dict[int, Expression]
     columns: dict[int, Expression] = {}
     for operator in path_of(base).operators:
         if kind(operator) == "Project" and is_plain(expressions_of(operator)):
-            columns |= _meanings(operator, columns, session)
+            columns |= meanings_of(operator, columns, session)
     return columns
-
-
-def aliases_of(project: Plan) -> list[Expression]:
-    """Returns the columns that a projection adds or renames."""
-    return [each for each in expressions_of(project) if kind(each) == "Alias"]
-
-
-def _meanings(
-    project: Plan, names: Mapping[int, Expression], session: SparkSession
-) -> dict[int, Expression]:
-    return {
-        identity(each): resolved_by(_bare(each), names, session) for each in aliases_of(project)
-    }
 
 
 def _read_above(
@@ -175,7 +164,7 @@ def _read_above(
                 "above its groupBy it has functions that are not Spark's own, or that give other "
                 "values each time"
             )
-        found = [resolved_by(_bare(each), names, session) for each in expressions]
+        found = [resolved_by(without_alias(each), names, session) for each in expressions]
         if kind(operator) == "Filter":
             having += found
         elif kind(operator) == "Sort":
@@ -205,13 +194,6 @@ def _order(expressions: list[Expression], *, is_global: bool) -> Ending:
         directions=[f"{each.direction().sql()} {each.nullOrdering().sql()}" for each in orders],
         is_global=is_global,
     )
-
-
-def _bare(expression: Expression) -> Expression:
-    """Returns an expression without its name."""
-    while kind(expression) == "Alias":
-        (expression,) = children(expression)
-    return expression
 
 
 def _is_column(expression: Expression, column: Expression) -> bool:
