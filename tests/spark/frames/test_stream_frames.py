@@ -160,6 +160,31 @@ def test_queries_beside_a_join_keep_their_definitions(spark, tmp_path):
     assert definitions({**own, **joined})["joined"] == definitions(joined)["joined"]
 
 
+def test_a_column_beside_the_time_keeps_its_definition(spark, tmp_path):
+    """One `select` computes the time and a column that could fail; another computes others."""
+    data = Input(spark, tmp_path / "in").stream()
+    hour = F.window("at", "1 hour")
+
+    def read(column):
+        return data.selectExpr("ts + INTERVAL 1 HOUR AS at", "device", "load", column)
+
+    def share(condition):
+        rows = read("100 DIV load AS share").filter(condition)
+        return rows.groupBy("device", hour).agg(F.max("share").alias("top"))
+
+    own = {"some": share("load > 0")}
+    (query,) = definitions(own).values()
+    neighbours = {
+        "other": share("load > 1"),
+        "plain": read("temp").groupBy("device", hour).agg(F.max("temp").alias("top")),
+    }
+    for name, other in neighbours.items():
+        beside = definitions({**own, name: other})
+        assert beside["some"] == query, name
+        assert beside[name]["time"] == query["time"]
+    assert definitions({"some": neighbours["other"]})["some"] != query
+
+
 def test_an_edited_filter_starts_its_query_anew(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
     data = source.stream()

@@ -51,7 +51,7 @@ def read_resolved(
         alike = list(members.values())
         count = _operators_of_stream(alike) if own_definitions else _common_operators(alike)
         base = alike[0].above_base(count).base
-        meanings = computed_columns(base, session) if own_definitions else {}
+        meanings = computed_columns(base, session) if own_definitions else None
         relation = Relation(base=base, session=session, meanings=meanings)
         below = {name: chain.above_base(count) for name, chain in members.items()}
         groups.append(_group(below, relation, table_of_group(number), frames, reasons))

@@ -42,15 +42,16 @@ class Relation:
 
     base: Plan
     session: SparkSession
-    # Columns of the base, by their ids, that are named by what they are computed from.
-    meanings: Mapping[int, Expression] = field(default_factory=dict)
+    # What columns of the base are computed from, by their ids, if a query must have the same names
+    # and guards beside every other query, as in a stream; None if it need not.
+    meanings: Mapping[int, Expression] | None = None
     _entries: list[_Entry] = field(default_factory=list)
 
     def column(self, expression: Expression, guards: Sequence[Expression] = ()) -> str:
         """Returns the name of the column for an expression; it need not have a value for rows that
         the guards leave out."""
         guard = None
-        if guards and not is_safe(expression):
+        if guards and not is_safe(self._resolved(expression)):
             guard = all_of(guards, self.session)
         for entry in self._entries:
             if entry.expression.semanticEquals(expression) and _same(entry.guard, guard):
@@ -58,6 +59,13 @@ class Relation:
         name = self._unused_name(self._column_name(expression, guard))
         self._entries.append(_Entry(expression=expression, guard=guard, name=name))
         return name
+
+    def time(self, expression: Expression, guards: Sequence[Expression]) -> str:
+        """Returns the name of the column for the time of a query's windows.
+
+        The watermark of a stream follows its time on all rows, so there it has no guards.
+        """
+        return self.column(expression, guards if self.meanings is None else ())
 
     def condition(self, filters: Sequence[Expression]) -> str:
         """Returns the name of the column that says whether all filters hold."""
@@ -76,16 +84,20 @@ class Relation:
 
     def _column_name(self, expression: Expression, guard: Expression | None) -> str:
         """Returns a name that is the same in each run, for a checkpoint has it."""
-        expression = resolved_by(expression, self.meanings, self.session)
+        expression = self._resolved(expression)
         if kind(expression) == ATTRIBUTE:
             name: str = expression.name()
             return name
         text: str = expression.sql()
         if guard is not None:
-            text += f" if {resolved_by(guard, self.meanings, self.session).sql()}"
+            text += f" if {self._resolved(guard).sql()}"
         if len(text) <= _LONGEST_NAME:
             return text
         return f"{text[:_LONGEST_NAME]}... {sha1(text.encode()).hexdigest()[:8]}"
+
+    def _resolved(self, expression: Expression) -> Expression:
+        """Returns an expression over what the base's columns are computed from."""
+        return resolved_by(expression, self.meanings or {}, self.session)
 
     def _unused_name(self, name: str) -> str:
         taken = {*_RESERVED, *(entry.name.lower() for entry in self._entries)}

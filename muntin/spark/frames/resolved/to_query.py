@@ -115,7 +115,7 @@ def write_query(
             name=name,
             window=shape.window.window,
             aggregates=aggregates,
-            time=quoted(relation.column(shape.time, filters)),
+            time=quoted(relation.time(shape.time, filters)),
             keys=keys,
             where=quoted(relation.condition(filters)) if filters else None,
             having=" AND ".join(f"({text_of(each)})" for each in shape.having) or None,
