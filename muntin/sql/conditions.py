@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from muntin.sql.group_by_keys import column_name
+from muntin.sql.group_by import column_name
 from muntin.sql.tokens import Span, Token
 from muntin.sql_text import quoted
 

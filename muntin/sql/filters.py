@@ -14,7 +14,7 @@ from sqlglot.errors import SqlglotError, TokenError
 from muntin.model.query import PlainQuery, Query
 from muntin.sql.conditions import CONSTANTS, condition_key, spell
 from muntin.sql.functions import NO_FUNCTIONS, SPARK_FUNCTIONS, UNSTABLE
-from muntin.sql.group_by_keys import column_name
+from muntin.sql.group_by import column_name
 from muntin.sql.tokens import DIALECT, Span, calls, tokenize
 from muntin.sql_text import SqlText, squeeze, uncommented
 

@@ -6,17 +6,16 @@ from typing import Any
 from sqlglot import exp
 
 from muntin.model.query import Column, PlainQuery, Query
-from muntin.sql.aggregate_calls import check_row_expression
+from muntin.sql.calls import check_row_expression, first_window, is_window
 from muntin.sql.clauses import Clauses, read_tree, split_clauses
 from muntin.sql.dialects import to_spark_sql
 from muntin.sql.functions import UNSTABLE
-from muntin.sql.group_by_keys import column_name, read_group_by
+from muntin.sql.group_by import column_name, read_group_by
 from muntin.sql.parameters import bind_parameters
 from muntin.sql.projection import Projection
 from muntin.sql.statements import Statement, split_statements
 from muntin.sql.table_references import find_tables, guess_tables, relation_text, statement_text
 from muntin.sql.tokens import NotSharedError, Span, WrongSqlError, calls, is_call, render
-from muntin.sql.window_calls import first_window, is_window
 from muntin.sql_text import SqlText
 
 _DIRECTIONS = {("asc",), ("desc",)}

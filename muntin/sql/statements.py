@@ -1,7 +1,7 @@
-"""Splits a text into statements at `;`, each with a name."""
+"""Splits a text into statements at `;`, each with a name, and edits their texts."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from sqlglot.errors import TokenError
@@ -186,3 +186,33 @@ def _query_at(text: str, start: int) -> str:
     cuts = list(_split(before, tokenize(before)))
     places = [line_and_column(before, body[0].start) for _, body in cuts]
     return f"query {_names([given for given, _ in cuts], places)[-1]!r}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edit:
+    """A text in the place of `[start, end)`."""
+
+    start: int
+    end: int
+    text: str
+
+    @staticmethod
+    def of(tokens: Span, text: str) -> "Edit":
+        """Returns the edit that replaces some tokens."""
+        return Edit(start=tokens[0].start, end=tokens[-1].end, text=text)
+
+
+def apply_edits(statement: Statement, edits: Iterable[Edit], name: str | None = None) -> Statement:
+    """Returns a statement with some parts replaced; the rest stays on its line."""
+    whole = apply_text_edits(statement.text, edits)
+    return replace(statement, text=whole, tokens=tokenize(whole), name=name or statement.name)
+
+
+def apply_text_edits(text: str, edits: Iterable[Edit]) -> str:
+    """Returns a text with some parts replaced; the rest stays on its line."""
+    end, pieces = 0, []
+    for edit in sorted(edits, key=lambda edit: edit.start):
+        lines = text.count("\n", edit.start, edit.end)
+        pieces += [text[end : edit.start], edit.text, "\n" * lines]
+        end = edit.end
+    return "".join([*pieces, text[end:]])

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from math import prod
 
 from muntin.model.grouping_sets import GroupingSets, cross_sets, cube, grouping_sets, rollup
-from muntin.sql.aggregate_calls import check_row_expression
+from muntin.sql.calls import NAMES, WindowCall, check_row_expression, is_window, read_window
 from muntin.sql.clauses import Clauses
 from muntin.sql.tokens import NotSharedError, Span, Token, render
-from muntin.sql.window_calls import NAMES, WindowCall, is_window, read_window
 
 _KINDS = {"ROLLUP", "CUBE", "GROUPING_SETS"}
 # Every set is planned as a query of its own.
