@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import pairwise
 
-from muntin.errors import ModelError, nearest
+from muntin.errors import ModelError, ParseError, nearest
 from muntin.model.time import parse_duration
 from muntin.model.windows import GROWN, CumulateWindow, cumulate
 from muntin.sql.calls import CUMULATE
@@ -65,7 +65,49 @@ def to_spark_sql(statement: Statement) -> list[Statement]:
 
     A statement in Spark SQL is returned as it is.
     """
-    return _from_azure(statement) or _from_flink(statement) or [statement]
+    tokens = statement.tokens
+    azure = [place for place in _top_level_calls(tokens) if tokens[place].norm in _AZURE_CALLS]
+    if azure:
+        return _from_azure(statement, azure)
+    known = {*_FLINK_FUNCTIONS, *_FLINK_REFUSED}
+    flink = [place for place in _calls_on_tables(tokens) if tokens[place].norm in known]
+    if flink:
+        return [_from_flink(statement, flink[0])]
+    _check_spelling(statement)
+    return [statement]
+
+
+def _top_level_calls(tokens: Span) -> list[int]:
+    return [
+        place for place in tokens.top_level_positions() if tokens.kind_at(place + 1) == "L_PAREN"
+    ]
+
+
+def _calls_on_tables(tokens: Span) -> list[int]:
+    """Returns the indexes of calls such as `f(TABLE t, ...)` and `f(DATA => TABLE t, ...)`."""
+    return [
+        place
+        for place, token in enumerate(tokens)
+        if tokens.kind_at(place + 1) == "L_PAREN"
+        and token.norm != "table"
+        and tokens[place + 2 : place + 3].norms() in {("table",), ("data",)}
+    ]
+
+
+def _check_spelling(statement: Statement) -> None:
+    """Refuses a misspelled window: TIMESTAMP BY shows that it is Azure's, DESCRIPTOR that it is
+    Flink's."""
+    tokens = statement.tokens
+    words = tokens.norms()
+    if ("timestamp", "by") in pairwise(words):
+        for place in _top_level_calls(tokens):
+            if get_close_matches(words[place], _AZURE_CALLS, n=1, cutoff=0.8):
+                raise _no_azure_window(statement, tokens[place])
+    for place in _calls_on_tables(tokens):
+        if "descriptor" in words[place + 2 : tokens.closing_position(place + 1)]:
+            hint = nearest(words[place], list(_FLINK_FUNCTIONS))
+            message = f"{tokens[place].name} is no function of windows; {hint}"
+            raise statement.error(message, tokens[place].start)
 
 
 def _duration(statement: Statement, count: str, unit: Token) -> str:
@@ -86,13 +128,9 @@ class _NamedWindow:
     name: str | None
 
 
-def _from_azure(statement: Statement) -> list[Statement] | None:
-    """Returns a statement for each window of an Azure query; None for any other statement."""
+def _from_azure(statement: Statement, found: list[int]) -> list[Statement]:
+    """Returns a statement for each window of an Azure query; `found` are its calls of windows."""
     tokens = statement.tokens
-    found = [place for place in _top_level_calls(tokens) if tokens[place].norm in _AZURE_CALLS]
-    if not found:
-        _check_azure_spelling(statement)
-        return None
     if len(found) > 1:
         raise statement.error("it groups by two windows; use Windows(...)", tokens[found[1]].start)
     place = found[0]
@@ -111,33 +149,15 @@ def _from_azure(statement: Statement) -> list[Statement] | None:
     return statements
 
 
-def _top_level_calls(tokens: Span) -> list[int]:
-    return [
-        place for place in tokens.top_level_positions() if tokens.kind_at(place + 1) == "L_PAREN"
-    ]
-
-
-def _check_azure_spelling(statement: Statement) -> None:
-    """Refuses a misspelled window in a statement with TIMESTAMP BY."""
-    tokens = statement.tokens
-    words = [token.norm for token in tokens]
-    if ("timestamp", "by") not in pairwise(words):
-        return
-    for place in _top_level_calls(tokens):
-        if get_close_matches(words[place], _AZURE_CALLS, n=1, cutoff=0.8):
-            raise statement.error(
-                f"{tokens[place].name} is no window; {_nearest(words[place])}",
-                tokens[place].start,
-            )
-
-
-def _nearest(word: str) -> str:
+def _no_azure_window(statement: Statement, name: Token) -> ParseError:
+    """Returns the error for a call of a window that Azure does not have."""
     spelled = {"windows": "Windows"} | {
-        name: name.removesuffix("window").capitalize() + "Window" for name in sorted(_AZURE_WINDOWS)
+        each: each.removesuffix("window").capitalize() + "Window" for each in sorted(_AZURE_WINDOWS)
     }
-    meant = get_close_matches(word, spelled, n=1)
-    names = ", ".join(spelled.values())
-    return f"did you mean {spelled[meant[0]]}?" if meant else f"there is: {names}"
+    meant = get_close_matches(name.norm, spelled, n=1)
+    there_is = f"there is: {', '.join(spelled.values())}"
+    hint = f"did you mean {spelled[meant[0]]}?" if meant else there_is
+    return statement.error(f"{name.name} is no window; {hint}", name.start)
 
 
 def _timestamp_by(statement: Statement) -> tuple[Span, str]:
@@ -187,7 +207,7 @@ def _spark_call(statement: Statement, call: Span, time: str) -> str:
         told = _AZURE_REFUSED[kind].format(hopping=hopping)
         raise statement.error(f"{call[0].name} {told}", call[0].start)
     if kind not in _AZURE_WINDOWS or call.kind_at(1) != "L_PAREN":
-        raise statement.error(f"{call[0].name} is no window; {_nearest(kind)}", call[0].start)
+        raise _no_azure_window(statement, call[0])
     arguments = call[2:-1].split_at_commas()
     lengths = _by_unit(statement, arguments) or _by_call(statement, arguments)
     least, most = (2, 3) if kind == "hoppingwindow" else (1, 1 if kind == "sessionwindow" else 2)
@@ -248,13 +268,9 @@ def _replace_system_calls(statement: Statement, window: _NamedWindow) -> list[Ed
     return edits
 
 
-def _from_flink(statement: Statement) -> list[Statement] | None:
-    """Returns a Flink query in Spark SQL; None for any other statement."""
+def _from_flink(statement: Statement, place: int) -> Statement:
+    """Returns a Flink query in Spark SQL; its window function is at the index `place`."""
     tokens = statement.tokens
-    place = _flink_function(tokens)
-    if place is None:
-        _check_flink_spelling(statement)
-        return None
     name = tokens[place].norm
     if name in _FLINK_REFUSED:
         raise statement.error(_FLINK_REFUSED[name], tokens[place].start)
@@ -279,9 +295,7 @@ def _from_flink(statement: Statement) -> list[Statement] | None:
         else None
     )
     if window is None:
-        return [
-            apply_edits(statement, [*edits, *columns, _replace_keys(statement, f"window{call}")])
-        ]
+        return apply_edits(statement, [*edits, *columns, _replace_keys(statement, f"window{call}")])
     # Spark has no such function, so views copy each row into the windows that contain it.
     read_as = [*edits, *columns, _replace_keys(statement, CUMULATE + call)]
     plain = [
@@ -289,33 +303,8 @@ def _from_flink(statement: Statement) -> list[Statement] | None:
         *_columns(statement, inside, GROWN),
         *_copy_into_windows(statement, window, time),
     ]
-    found = apply_edits(statement, plain)
-    return [replace(found, read_as=apply_text_edits(statement.text, read_as))]
-
-
-def _flink_function(tokens: Span) -> int | None:
-    """Returns the index of a window function that is called with a table."""
-    for place, token in enumerate(tokens):
-        if (
-            token.norm in {*_FLINK_FUNCTIONS, *_FLINK_REFUSED}
-            and tokens.kind_at(place + 1) == "L_PAREN"
-        ):
-            inside = [each.norm for each in tokens[place + 2 : place + 5]]
-            if inside[:1] == ["table"] or inside[:1] == ["data"]:
-                return place
-    return None
-
-
-def _check_flink_spelling(statement: Statement) -> None:
-    """Refuses a misspelled window function, which is recognised by its DESCRIPTOR."""
-    tokens = statement.tokens
-    for place, token in enumerate(tokens):
-        if tokens.kind_at(place + 1) != "L_PAREN" or token.norm == "table":
-            continue
-        inside = [each.norm for each in tokens[place + 2 : tokens.closing_position(place + 1)]]
-        if inside[:1] in (["table"], ["data"]) and "descriptor" in inside:
-            hint = nearest(token.norm, list(_FLINK_FUNCTIONS))
-            raise statement.error(f"{token.name} is no function of windows; {hint}", token.start)
+    edited = apply_edits(statement, plain)
+    return replace(edited, read_as=apply_text_edits(statement.text, read_as))
 
 
 def _arguments(statement: Statement, call: Span) -> dict[str, Span]:
