@@ -28,6 +28,7 @@ from muntin.spark.sinks.late_rows import LateLike
 from muntin.spark.sinks.open_sink import SinkLike
 from muntin.spark.sinks.sink import SinkContext
 from muntin.spark.stream.joined_source import source_of
+from muntin.spark.stream.operator import shuffle_partitions
 from muntin.spark.stream.source import PROVIDER, ROCKSDB, Queries
 
 log = logging.getLogger("muntin")
@@ -136,7 +137,9 @@ def stream(
     plan = _plan(asked.queries, strategy, options)
     plan = plan_for_stream(plan)
     bound = source.bind(plan)
-    running = source.first_start(bound, buckets=buckets, retain=0)
+    # The caller starts the query, with the session's settings.
+    partitions = shuffle_partitions(session)
+    running = source.first_start(bound, buckets=buckets, partitions=partitions, retain=0)
     answers, projected = bound.run(running, definitions=tree_definitions(running))
     return projected.long_form(answers)
 

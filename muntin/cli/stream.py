@@ -26,8 +26,6 @@ from muntin.model.query import PlainQuery, Query
 from muntin.model.time import parse_duration
 from muntin.optimizer.strategies import STEADY
 from muntin.spark.engine.folder import texts_in
-from muntin.spark.engine.session_kind import cores_of
-from muntin.spark.engine.settings import settings
 from muntin.spark.files import INPUT_FORMATS, FileKind, InputFormat, stream_files
 from muntin.spark.frames.stream_frames import WATERMARK
 from muntin.spark.pipeline.pipeline import Pipeline
@@ -213,18 +211,16 @@ def _start(job: StreamJob, queries: list[Query | PlainQuery], session: SparkSess
         kind = FileKind.detect(session, job.source, job.inputs.format)
     elif options.table is None:
         kind = FileKind.from_json(checkpoint_files.read(INPUT))
-    # One partition of state per core. Spark keeps the number that a checkpoint started with.
-    with settings(session, {"spark.sql.shuffle.partitions": str(cores_of(session))}):
-        pipeline = start(
-            queries,
-            _events(session, job, kind),
-            checkpoint=options.checkpoint,
-            sink=job.files(job.output.output, compact=options.compact),
-            late=None if options.late is None else job.files(options.late),
-            watermark=options.watermark,
-            trigger=options.trigger,
-            options=job.options(),
-        )
+    pipeline = start(
+        queries,
+        _events(session, job, kind),
+        checkpoint=options.checkpoint,
+        sink=job.files(job.output.output, compact=options.compact),
+        late=None if options.late is None else job.files(options.late),
+        watermark=options.watermark,
+        trigger=options.trigger,
+        options=job.options(),
+    )
     if is_new and kind is not None:
         checkpoint_files.write(INPUT, kind.to_json())
     return pipeline

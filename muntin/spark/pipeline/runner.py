@@ -20,6 +20,7 @@ from muntin.spark.pipeline.resume import (
 )
 from muntin.spark.pipeline.stream_engine import InUseError, StreamRun
 from muntin.spark.pipeline.transient_errors import was_stopped
+from muntin.spark.stream.operator import state_partitions
 from muntin.spark.stream.source import BoundStream
 
 log = logging.getLogger("muntin")
@@ -53,8 +54,12 @@ class Runner:
         """Start on a checkpoint that does not exist yet."""
         launcher = self.launcher
         self._check_checkpoint()
-        running = launcher.source.first_start(
-            bound, buckets=launcher.options.buckets, retain=self._retain
+        source = launcher.source
+        running = source.first_start(
+            bound,
+            buckets=launcher.options.buckets,
+            partitions=state_partitions(source.session),
+            retain=self._retain,
         )
         run = launcher.new_run(bound, running)
         with launcher.owning():

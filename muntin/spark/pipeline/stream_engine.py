@@ -28,6 +28,7 @@ from muntin.spark.output.stacking import Stacking, alike, schemas_of
 from muntin.spark.pipeline.outputs import Outputs
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
+from muntin.spark.stream.operator import PARTITIONS, state_partitions
 from muntin.spark.stream.source import SETTINGS, BoundStream
 from muntin.spark.stream.stream_answers import LATE_ROWS
 
@@ -114,7 +115,9 @@ class StreamRun(ABC):
         # Whole rows may be long, unlike the columns that queries read.
         unmeasured = {} if self._is_late_wanted else ROWS_UNMEASURED
         takes_over = {_TAKES_OVER: str(not is_new).lower()}
-        values = {**SETTINGS, **unmeasured, **takes_over}
+        # Spark ignores this for a checkpoint that has a number of partitions.
+        partitions = {PARTITIONS: str(state_partitions(self._session))}
+        values = {**SETTINGS, **unmeasured, **takes_over, **partitions}
         with settings_of_query(self._session, checkpoint, values):
             try:
                 self.query = writer.start()

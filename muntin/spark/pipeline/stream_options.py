@@ -19,7 +19,8 @@ class StreamOptions:
     `strategy`, `technique`, `latency` and `approximate` are as in `plan`. `name` is what Spark's
     web page calls the query; by default, the name of the checkpoint's folder. Slices are kept for
     `retain` after their windows are complete, for queries that are added later. State is divided
-    into `buckets` of keys at the first start on a checkpoint. If a query fails, the stream does,
+    into `buckets` of keys at the first start on a checkpoint; by default there is one for each
+    partition of state, and at most 32. If a query fails, the stream does,
     too, unless `on_error` is "drop query": then the other queries continue.
     """
 

@@ -21,10 +21,12 @@ from muntin.runtime.state.stream_tree import StreamTree
 from muntin.runtime.storage.layout import all_slots
 from muntin.runtime.stream_plan.stored_tree import kind_of
 from muntin.spark.engine.schemas import arrow_schema, slot_fields
-from muntin.spark.engine.session_kind import check_streams
+from muntin.spark.engine.session_kind import check_streams, cores_of, is_local
 from muntin.spark.stream.bucket_processor import BucketProcessor
 from muntin.spark.stream.key_codes import KEY_TYPES
 
+# Spark's setting for the number of partitions after a shuffle, those of state included.
+PARTITIONS = "spark.sql.shuffle.partitions"
 # A bucket costs some milliseconds a batch, whatever is in it.
 _MOST_BUCKETS = 32
 _BUCKET_LIMIT = 1 << 16
@@ -74,22 +76,40 @@ def _schema(trees: Sequence[StreamTree]) -> StructType:
     )
 
 
-def bucket_labels(session: SparkSession, buckets: int | None) -> tuple[int, ...]:
-    """Returns the labels of this many buckets; for None, of one for each partition of the state, up
-    to a limit.
+def bucket_labels(
+    session: SparkSession, buckets: int | None, *, partitions: int
+) -> tuple[int, ...]:
+    """Returns the labels of this many buckets; for None, of one for each of the `partitions` of the
+    state, up to a limit.
 
     Each bucket is a key of Spark's state, and a hash of its label decides its partition.
     """
     if buckets is None:
-        return _label_per_partition(session)
+        return _label_per_partition(session, partitions)
     if not isinstance(buckets, int) or not 0 < buckets <= _BUCKET_LIMIT:
         raise RunError(f"buckets is a number from 1 to {_BUCKET_LIMIT}, not {buckets!r}")
     return tuple(range(buckets))
 
 
-def _label_per_partition(session: SparkSession) -> tuple[int, ...]:
+def state_partitions(session: SparkSession) -> int:
+    """Returns how many partitions the state of a new stream gets.
+
+    They are the session's shuffle partitions if someone has set these. Spark's default of 200 would
+    make a task for each of them in every batch, most of them without a bucket.
+    """
+    if PARTITIONS in session.conf.getAll:
+        return shuffle_partitions(session)
+    # The number stays for as long as the checkpoint is used, and a cluster may grow.
+    return cores_of(session) if is_local(session) else _MOST_BUCKETS
+
+
+def shuffle_partitions(session: SparkSession) -> int:
+    """Returns the number of partitions that the session shuffles rows into."""
+    return int(session.conf.get(PARTITIONS, "200") or 200)
+
+
+def _label_per_partition(session: SparkSession, partitions: int) -> tuple[int, ...]:
     """Returns labels that Spark puts into different partitions."""
-    partitions = int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     wanted = min(_MOST_BUCKETS, partitions)
     every = f"sequence(0, {_TRIES_PER_LABEL * wanted - 1})"
     hashed = session.sql(f"SELECT transform({every}, x -> pmod(hash(x), {partitions})) AS places")

@@ -114,12 +114,17 @@ class Source:
                 self._last = (known, self._bind(plan))
         return self._last[1]
 
-    def first_start(self, bound: "BoundStream", *, buckets: int | None, retain: int) -> StreamPlan:
-        """Returns a plan as it runs from the first batch on, with no state yet."""
+    def first_start(
+        self, bound: "BoundStream", *, buckets: int | None, partitions: int, retain: int
+    ) -> StreamPlan:
+        """Returns a plan as it runs from the first batch on, with no state yet.
+
+        Its keys are in `buckets`; if this is None, in one for each of the `partitions` of state.
+        """
         return first_start(
             bound.plan,
             bound.needs,
-            buckets=bucket_labels(self.session, buckets),
+            buckets=bucket_labels(self.session, buckets, partitions=partitions),
             delay=self.delay,
             retain=retain,
             ansi=is_ansi(self.session),

@@ -46,7 +46,8 @@ GAP = 16 * SECOND
 WINDOWS = [tumbling("1 minute"), hopping("90 seconds", every="30 seconds"), session("16 seconds")]
 SETTINGS = {
     "spark.sql.session.timeZone": ["UTC", "America/New_York", "Asia/Kolkata"],
-    "spark.sql.shuffle.partitions": ["1", "3"],
+    # None: as if nobody had set a number.
+    "spark.sql.shuffle.partitions": ["1", "3", None],
     "spark.sql.caseSensitive": ["true", "false"],
 }
 

@@ -8,9 +8,11 @@ from muntin.aggregates.aggregate import count
 from muntin.api.stream import start
 from muntin.model.query import Query
 from muntin.model.windows import tumbling
+from muntin.spark.engine.session_kind import cores_of
 from muntin.spark.engine.settings import ROWS_UNMEASURED
 from muntin.spark.engine.settings import settings as configured
 from muntin.spark.pipeline.stream_options import StreamOptions
+from muntin.spark.stream.operator import PARTITIONS
 from muntin.spark.stream.source import SETTINGS
 from tests.support.streams import MINUTE, Input, events
 
@@ -84,3 +86,24 @@ def test_a_pipeline_keeps_the_time_zone_and_ansi_mode_of_its_start(spark, one_pa
             assert found
             assert {row.hour for row in found} == {row.s // 3600 % 24 for row in found}
     assert spark.conf.get(ZONE) not in ("UTC", "Asia/Kolkata")
+
+
+def test_state_has_a_partition_for_each_core_if_nobody_sets_another_number(spark, tmp_path):
+    source, made = Input(spark, tmp_path / "in"), events(37, files=4)
+
+    def run(check: str, partitions: str | None) -> int:
+        """Returns how many partitions the state has after the stream has read what is there."""
+        folder = tmp_path / check
+        with (
+            configured(spark, {PARTITIONS: partitions}),
+            start([MINUTE], source.stream(), checkpoint=folder) as pipeline,
+        ):
+            pipeline.process_all_available()
+        return sum(each.name.isdigit() for each in folder.glob("**/state/0/*"))
+
+    source.put(*made[:2])
+    assert run("old", "3") == 3
+    source.put(*made[2:])
+    # The number of the first start stays.
+    assert run("old", None) == 3
+    assert run("new", None) == cores_of(spark)
