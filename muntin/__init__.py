@@ -20,6 +20,16 @@ from muntin.aggregates.aggregate import sum_ as sum
 from muntin.aggregates.table import FUNCTIONS
 from muntin.aggregates.user_aggregate import aggregate
 from muntin.errors import ModelError, MuntinError, ParseError, PlanError, RunError
+from muntin.model.data_windows import (
+    DataWindow,
+    count_window,
+    custom,
+    delta,
+    landmark,
+    punctuation,
+    session,
+    threshold,
+)
 from muntin.model.grouping_sets import (
     GroupingSets,
     Mark,
@@ -31,25 +41,12 @@ from muntin.model.grouping_sets import (
 )
 from muntin.model.plan import Plan
 from muntin.model.prices import Prices
-from muntin.model.query import Column, PlainQuery, Query
-from muntin.model.several_windows import windows
-from muntin.model.windows.cumulate import cumulate
-from muntin.model.windows.data_windows import (
-    DataWindow,
-    count_window,
-    custom,
-    delta,
-    landmark,
-    punctuation,
-    session,
-    threshold,
-)
-from muntin.model.windows.window import Window, hopping, tumbling
+from muntin.model.query import Column, PlainQuery, Query, windows
+from muntin.model.windows import Window, cumulate, hopping, tumbling
 from muntin.model.workload import Workload
 
 if TYPE_CHECKING:
-    from muntin.api.batch import plan, run, share
-    from muntin.api.compare import compare
+    from muntin.api.batch import compare, plan, run, share
     from muntin.api.stream import start, stream
     from muntin.measure.compare import Comparison
     from muntin.optimizer.strategies import STRATEGIES
@@ -67,7 +64,7 @@ if TYPE_CHECKING:
 _LATER = {
     "STRATEGIES": "muntin.optimizer.strategies",
     "Comparison": "muntin.measure.compare",
-    "compare": "muntin.api.compare",
+    "compare": "muntin.api.batch",
     "plan": "muntin.api.batch",
     "Results": "muntin.spark.batch.results",
     "run": "muntin.api.batch",

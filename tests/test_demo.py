@@ -6,15 +6,17 @@ from rich.console import Console
 
 from muntin.api.batch import plan
 from muntin.cli import main
-from muntin.demo.dashboard import (
+from muntin.demo import (
+    MACHINES,
     check_output,
+    commands,
     dashboard_file,
     dashboard_queries,
+    machine_readings,
+    print_demo,
     run_demo,
     warm_up,
 )
-from muntin.demo.readings import MACHINES, machine_readings
-from muntin.demo.report import commands, print_demo
 from muntin.errors import RunError
 from muntin.measure.compare import _Sides
 

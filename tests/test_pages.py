@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import muntin as mt
-from muntin.demo.readings import sample_readings
+from muntin.demo import sample_readings
 from muntin.techniques.table import TECHNIQUES
 from tests.support.pages import PAGES, ROOT, SHOWN, Reader, blocks, working_in
 

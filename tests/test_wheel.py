@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import muntin as mt
-from muntin.demo.dashboard import dashboard_file
+from muntin.demo import dashboard_file
 from tests.support.pages import ROOT, blocks
 from tests.support.session import SETTINGS
 

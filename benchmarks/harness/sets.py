@@ -7,10 +7,10 @@ from random import Random
 from typing import TypeVar
 
 from muntin.aggregates.aggregate import Aggregate
+from muntin.model.data_windows import Session
 from muntin.model.query import Query
 from muntin.model.time import MINUTE, SECOND
-from muntin.model.windows.data_windows import Session
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 
 _Item = TypeVar("_Item")
 _FUNCTIONS = ("min", "max", "avg", "sum", "count")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 
 from muntin.model.time import SECOND
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.optimizer.factor_windows import divisors
 from muntin.optimizer.weave_share.groups import GroupCost
 

@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.harness.report import Claim, Experiment, Figure, Lines
 from benchmarks.papers.generators import incremental_gen
 from muntin.measure.progress import Steps
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.optimizer.triweave import triweave_cost, triweave_groups
 from muntin.optimizer.weave_share.groups import Group, GroupCost, same_edges
 from muntin.optimizer.weave_share.weave_share import weave_groups

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from random import Random
 
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.optimizer.weave_share.groups import Group, GroupCost, group_of
 from muntin.optimizer.weave_share.incremental import Woven, best_home
 from muntin.optimizer.weave_share.weave_share import weave_groups

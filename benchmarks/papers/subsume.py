@@ -15,10 +15,9 @@ from muntin.aggregates.representations import INTEGER
 from muntin.measure.progress import Steps
 from muntin.model.plan import Plan
 from muntin.model.query import Query
-from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
 from muntin.model.trees import PeriodicTree
-from muntin.model.windows.window import Window
+from muntin.model.windows import Slicing, Window
 from muntin.model.workload import Workload, workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.subsumption import Stairs, subsume_windows

@@ -16,7 +16,7 @@ from benchmarks.harness.report import Experiment, Figure, Lines, Target
 from benchmarks.papers.udw_runtime import per_second
 from muntin.aggregates.aggregate import Component
 from muntin.aggregates.monoids import ADD_FLOAT
-from muntin.model.windows.data_windows import CountWindow
+from muntin.model.data_windows import CountWindow
 from muntin.runtime.columns.partials import Int64s, PartialColumn
 from muntin.runtime.data_windows.cutter import Cutter
 from muntin.runtime.data_windows.discretizer import CountDiscretizer

@@ -11,10 +11,7 @@ import pyarrow as pa
 
 from muntin.aggregates.aggregate import count, max_
 from muntin.aggregates.representations import FLOAT, INTEGER
-from muntin.model.query import Grouping
-from muntin.model.time import SECOND
-from muntin.model.trees import DataNode, DataTree
-from muntin.model.windows.data_windows import (
+from muntin.model.data_windows import (
     DataWindow,
     Landmark,
     Session,
@@ -24,7 +21,10 @@ from muntin.model.windows.data_windows import (
     punctuation,
     threshold,
 )
-from muntin.model.windows.window import Window
+from muntin.model.query import Grouping
+from muntin.model.time import SECOND
+from muntin.model.trees import DataNode, DataTree
+from muntin.model.windows import Window
 from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.data_windows.tree import DataTreeRuntime
 from muntin.runtime.storage.layout import Layout

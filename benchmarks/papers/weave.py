@@ -23,7 +23,7 @@ from benchmarks.papers.weave_planning import (
     scale,
 )
 from muntin.measure.progress import Steps
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.optimizer.weave_share.groups import Group, GroupCost, same_edges
 from muntin.optimizer.weave_share.weave_share import weave_groups
 

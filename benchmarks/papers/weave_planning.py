@@ -8,7 +8,7 @@ from benchmarks.harness.report import Claim, Experiment, Figure, Lines
 from benchmarks.papers.generators import draw_everyday, draw_weave, paper_cost
 from muntin.aggregates.aggregate import min_
 from muntin.model.query import Query
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.exact import cheapest_partition
 from muntin.optimizer.optimize import optimize

@@ -14,8 +14,7 @@ from rich.table import Table
 
 from benchmarks.harness.report import machine, make_table
 from benchmarks.spark.cold_process import RUNS
-from muntin.demo.dashboard import dashboard_file, dashboard_queries
-from muntin.demo.readings import machine_readings
+from muntin.demo import dashboard_file, dashboard_queries, machine_readings
 from muntin.errors import RunError
 from muntin.measure.events import store
 from muntin.measure.progress import Steps

@@ -7,7 +7,7 @@ from benchmarks.harness.report import read_names
 from benchmarks.papers.generators import SEED_SIZES, SEED_SLIDES, random_gen, sequential_gen
 from muntin.aggregates.aggregate import min_
 from muntin.model.query import Query
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 
 
 @dataclass(frozen=True, kw_only=True)

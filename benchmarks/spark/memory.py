@@ -16,7 +16,7 @@ from muntin.measure.events import compute, one_event_per_key, readings
 from muntin.measure.processes import measure, memory
 from muntin.measure.progress import Steps
 from muntin.model.query import Query
-from muntin.model.windows.window import hopping, tumbling
+from muntin.model.windows import hopping, tumbling
 from muntin.optimizer.strategies import DEFAULT
 
 LIMIT = 4 * 2**30

@@ -20,12 +20,12 @@ from benchmarks.harness.sets import (
 )
 from benchmarks.spark.sharing_report import SetFigures, SharingReport, Side
 from muntin.api.batch import run
-from muntin.measure.equality import compare_rows
+from muntin.measure.compare import compare_rows
 from muntin.measure.events import RATE, compute, readings, store
 from muntin.measure.processes import Cost, measure, measure_in_turns
 from muntin.measure.progress import Steps
+from muntin.model.data_windows import Session
 from muntin.model.query import Query
-from muntin.model.windows.data_windows import Session
 from muntin.optimizer.strategies import DEFAULT
 from muntin.spark.output.long_form import with_query_name
 

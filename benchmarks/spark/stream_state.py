@@ -22,12 +22,12 @@ from muntin.aggregates.aggregate import max_
 from muntin.api.batch import run as run_batch
 from muntin.api.stream import start
 from muntin.errors import RunError
-from muntin.measure.equality import compare_rows
+from muntin.measure.compare import compare_rows
 from muntin.measure.events import RATE, readings, write_stream_files
 from muntin.measure.processes import settle
 from muntin.measure.progress import Steps
 from muntin.model.query import Query
-from muntin.model.windows.window import hopping, tumbling
+from muntin.model.windows import hopping, tumbling
 from muntin.spark.engine.settings import settings
 from muntin.spark.pipeline.stream_options import StreamOptions
 

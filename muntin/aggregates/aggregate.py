@@ -12,6 +12,7 @@ from typing import Any
 
 from muntin.aggregates.formula import Sql, merge_sql
 from muntin.aggregates.parameters import (
+    ORDER,
     check_optional,
     check_parameters,
     parameter,
@@ -26,7 +27,7 @@ from muntin.aggregates.representations import (
     cast_pair,
     sql_type,
 )
-from muntin.aggregates.table import FUNCTIONS, ORDER, Function
+from muntin.aggregates.table import FUNCTIONS, Function
 from muntin.errors import ModelError, nearest
 from muntin.sql_text import only_where, uncommented
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from muntin.aggregates import sketch_parameters as parameters
+from muntin.aggregates import parameters
 from muntin.aggregates.formula import Formula
 from muntin.aggregates.monoids import Monoid
+from muntin.aggregates.parameters import DELIMITER, ORDER
 from muntin.aggregates.parts import PARTS
 from muntin.aggregates.representations import FLOAT
 
@@ -28,11 +29,6 @@ TEXT = "text"
 BYTES = "bytes"
 ITEMS = "items"
 STATE = "state"
-
-# The parameter that says whether values are in ascending or descending order, `ASC` or `DESC`.
-ORDER = "order"
-# The parameter that separates the values of a text; null is an empty text.
-DELIMITER = "delimiter"
 
 
 @dataclass(frozen=True, kw_only=True)

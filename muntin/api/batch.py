@@ -1,11 +1,15 @@
-"""`plan`, `run` and `share`: queries or DataFrames to a plan, and to the answers of a batch."""
+"""`plan`, `run`, `share`, `compare`: queries or DataFrames to a plan and the answers of a batch."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame
 
+from muntin.measure.compare import REPEATS, Comparison, compare_answers
+from muntin.measure.processes import check_installed
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import PlainQuery, Query
@@ -134,3 +138,40 @@ def _with_options(
     return work.with_options(
         PlanOptions(technique=technique, latency=latency, approximate=approximate)
     )
+
+
+def compare(
+    queries: Plan | Queries | Mapping[str, DataFrame],
+    data: Data = None,
+    *,
+    repeats: int = REPEATS,
+    folder: str | None = None,
+    **planning: Any,
+) -> Comparison:
+    """Answers queries with plain Spark, one by one, and with muntin, together; returns the CPU and
+    wall seconds of both, and whether all rows are equal.
+
+    `queries` and `data` are as in `run`, or `queries` are DataFrames by name, as in `share`. Each
+    side runs `repeats` times, in turns, and its cheapest run counts; a run of more than half a
+    minute is not repeated. Both write their answers as Parquet files into `folder`, without it into
+    a temporary one. Further arguments, such as `strategy`, are those of `run`.
+
+    It measures processes of this machine, so the session has to be a local one.
+    """
+    check_installed()
+    answer: Callable[[], Results]
+    if isinstance(queries, Mapping):
+        answer = partial(share, queries, **planning)
+    else:
+        if not isinstance(queries, Plan | Workload | Query | PlainQuery):
+            # They are read more than once.
+            queries = list(queries)
+        answer = partial(run, queries, data, **planning)
+    with answer() as results:
+        plan = results.plan
+    if isinstance(queries, Mapping):
+        frames = dict(queries)
+    else:
+        relations = Relations(data, plan.queries)
+        frames = {query.name: relations.check(query) for query in plan.queries}
+    return compare_answers(plan, frames, answer, repeats=repeats, folder=folder)

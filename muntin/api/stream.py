@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from muntin.errors import RunError
 from muntin.model.plan import Plan
-from muntin.model.windows.window import Duration
+from muntin.model.windows import Duration
 from muntin.model.workload import PlanOptions, workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream

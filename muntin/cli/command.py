@@ -7,11 +7,9 @@ from typing import Annotated
 import typer
 
 from muntin import __version__
-from muntin.cli.calibrate import calibrate_verb
-from muntin.cli.compare import compare_verb
-from muntin.cli.demo import demo_verb
 from muntin.cli.explain import explain_verb
 from muntin.cli.interrupt import INTERRUPTED, handle_interrupts
+from muntin.cli.measure import calibrate_verb, compare_verb, demo_verb
 from muntin.cli.options import with_option_groups
 from muntin.cli.run import run_verb
 from muntin.cli.stream import stream_verb

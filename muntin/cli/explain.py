@@ -9,8 +9,16 @@ from typing import Annotated
 import typer
 
 from muntin import explain
-from muntin.cli.inputs import InputOptions, Inputs
-from muntin.cli.options import ClusterOptions, File, PlanningOptions, Udf, flag, option
+from muntin.cli.options import (
+    ClusterOptions,
+    File,
+    InputOptions,
+    Inputs,
+    PlanningOptions,
+    Udf,
+    flag,
+    option,
+)
 from muntin.cli.paths import check_file
 from muntin.cli.sql_file import SqlFile
 from muntin.measure.progress import show_spark_start

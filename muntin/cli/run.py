@@ -10,8 +10,14 @@ from rich.console import Console
 from rich.table import Table
 
 from muntin.api.batch import plan, run
-from muntin.cli.inputs import InputOptions, Inputs
-from muntin.cli.options import ClusterOptions, File, OutputOptions, PlanningOptions
+from muntin.cli.options import (
+    ClusterOptions,
+    File,
+    InputOptions,
+    Inputs,
+    OutputOptions,
+    PlanningOptions,
+)
 from muntin.cli.paths import check_absent, check_outside
 from muntin.cli.sql_file import SqlFile
 from muntin.errors import RunError, nearest

@@ -1,33 +1,34 @@
 """`muntin stream`: answers queries over files that keep coming, until Ctrl-C."""
 
-import threading
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
 from muntin.api.batch import plan
 from muntin.api.stream import start
-from muntin.cli.edits import Edits, QueryChanges
-from muntin.cli.inputs import Inputs
+from muntin.cli.follow_stream import Edits, follow_stream, status_view
 from muntin.cli.interrupt import stop_event
-from muntin.cli.live import StatusView, format_start, status_view
-from muntin.cli.options import ClusterOptions, File, OutputOptions, PlanningOptions, flag, option
+from muntin.cli.options import (
+    ClusterOptions,
+    File,
+    Inputs,
+    OutputOptions,
+    PlanningOptions,
+    flag,
+    option,
+)
 from muntin.cli.paths import check_folder, is_remote
 from muntin.cli.sql_file import STDIN, SqlFile
-from muntin.errors import MuntinError, RunError
+from muntin.errors import RunError
 from muntin.model.query import PlainQuery, Query
 from muntin.model.time import parse_duration
 from muntin.optimizer.strategies import STEADY
 from muntin.spark.engine.folder import texts_in
-from muntin.spark.error_text import error_line
 from muntin.spark.files import INPUT_FORMATS, FileKind, InputFormat, stream_files
 from muntin.spark.frames.stream_frames import WATERMARK
 from muntin.spark.pipeline.pipeline import Pipeline
-from muntin.spark.pipeline.status import Status
 from muntin.spark.pipeline.stream_options import DROP_QUERY, STOP, StreamOptions
 from muntin.spark.session import session_at
 from muntin.spark.sinks.folder_sink import Files
@@ -35,8 +36,6 @@ from muntin.spark.sinks.folder_sink import Files
 # The file in the checkpoint that stores the input's format and columns. Spark's readers ignore
 # names that start with an underscore.
 INPUT = "_input.json"
-# How often the status is shown and the file of queries is polled.
-_INTERVAL_S = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,7 +196,7 @@ def stream_verb(
                 pipeline = _start(job, sql_file.queries, session)
             for warning in pipeline.status().warnings:
                 view.say(warning)
-            _follow(pipeline, session, job.source, edits, stop, view)
+            follow_stream(pipeline, session, job.source, edits, stop, view)
             pipeline.stop()
             view.show(pipeline.status())
             view.say("stopped; the same command continues from here")
@@ -234,73 +233,3 @@ def _events(session: SparkSession, job: StreamJob, kind: FileKind | None) -> Dat
     if job.stream.files is not None:
         reader = reader.option("maxFilesPerTrigger", job.stream.files)
     return reader.table(job.source)
-
-
-def _follow(
-    pipeline: Pipeline,
-    session: SparkSession,
-    source: str,
-    edits: Edits | None,
-    stop: threading.Event,
-    view: StatusView,
-) -> None:
-    """Shows the status and applies edits of the file until the stream ends or `stop` is set."""
-    refused = phase = None
-    dropped: set[str] = set()
-    while not stop.wait(_INTERVAL_S):
-        status = pipeline.status()
-        view.show(status)
-        if (current := describe_phase(status, source)) != phase:
-            phase = current
-            view.say(f"{len(status.queries)} queries over {source}; {current}")
-        for name in status.dropped.keys() - dropped:
-            view.say(f"query {name!r} was dropped: {status.dropped[name]}", wrong=True)
-        dropped = set(status.dropped)
-        if status.refused != refused:
-            refused = status.refused
-            view.say(refused or "", wrong=True)
-        if not status.is_active and pipeline.await_termination(_INTERVAL_S):
-            return
-        if edits is not None and poll_edits(edits, view):
-            _apply_edit(pipeline, session, edits.file, view)
-            refused = pipeline.status().refused
-
-
-def describe_phase(status: Status, source: str) -> str:
-    """Returns what a stream waits for before its first batch, and later how to stop it."""
-    if status.batches:
-        return "Ctrl-C stops after the batch"
-    return f"no new files yet in {source}" if status.is_waiting else "waiting for the first batch"
-
-
-def poll_edits(edits: Edits, view: StatusView) -> bool:
-    """Whether the file has new text; reports when it cannot be read, and when it can again."""
-    problem, is_new = edits.problem, edits.poll()
-    if edits.problem is not None and edits.problem != problem:
-        view.say(f"{edits.problem}; the earlier queries continue", wrong=True)
-    elif edits.problem != problem:
-        view.say(f"{edits.file} can be read again")
-    return is_new
-
-
-def _apply_edit(pipeline: Pipeline, session: SparkSession, file: Path, view: StatusView) -> None:
-    """Replaces the queries of the pipeline by those of the file, unless they are wrong."""
-    try:
-        sql_file = SqlFile.read(file)
-        changes = QueryChanges.between(pipeline.queries, sql_file.queries)
-        if not changes:
-            return
-        sql_file.check_syntax(session)
-        view.say(f"changing the queries: {changes}")
-        with sql_file.locate_errors():
-            pipeline.replace(sql_file.queries)
-    except (MuntinError, PySparkException, Py4JError, OSError) as error:
-        is_own = isinstance(error, MuntinError | OSError)
-        message = str(error) if is_own else error_line(error)
-        view.say(f"{' '.join((message or '').split())}; the earlier queries continue", wrong=True)
-        return
-    starts = [
-        f"{name} complete from {format_start(pipeline.complete_from[name])}"
-        for name in (*changes.added, *changes.changed)
-    ]
-    view.say("; ".join([str(changes), *starts]))

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 
 from muntin.errors import ModelError
 from muntin.explain.statements import GroupedEvents, Types, indent, join_columns, lower_sql
-from muntin.model.plan import Plan
+from muntin.model.plan import Plan, trees_by_family
 from muntin.model.query import PlainQuery, Query
-from muntin.model.trees import Node, PeriodicTree, by_family
-from muntin.model.windows.window import Window
+from muntin.model.trees import Node, PeriodicTree
+from muntin.model.windows import Window
 from muntin.optimizer.edges import common_slicing
 from muntin.optimizer.transitions import without
 from muntin.sql_text import literal, quoted, squeeze
@@ -42,7 +42,7 @@ def one_statement(plan: Plan, types: Types | None = None) -> str:
     periodic = (part.asked.name for part in plan.workload.shared)
     if names := {name for name in periodic if left_out[name]}:
         plan = without(plan, names)
-    families = by_family(plan.periodic_trees)
+    families = trees_by_family(plan.periodic_trees)
     many = len(families) > 1
     parts = [
         _Family(trees, plan, types or {}, suffix=f"_of_{number}" if many else "")

@@ -10,15 +10,12 @@ from dataclasses import dataclass
 
 from muntin.aggregates.aggregate import Aggregate, Component
 from muntin.errors import ModelError
-from muntin.model.engine import Engine
-from muntin.model.passes import common_filter
+from muntin.model.passes import Engine, common_filter
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query
-from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
 from muntin.model.trees import Node, PeriodicTree
-from muntin.model.windows.cumulate import GROWN, CumulateWindow
-from muntin.model.windows.window import Window
+from muntin.model.windows import GROWN, CumulateWindow, Slicing, Window
 from muntin.optimizer.edges import grid
 from muntin.sql_text import quoted, squeeze
 

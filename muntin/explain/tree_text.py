@@ -6,12 +6,12 @@ from functools import cached_property
 from itertools import accumulate
 
 from muntin.explain import words
-from muntin.model.engine import Engine
+from muntin.model.data_windows import Absent, CountWindow, Custom, DataWindow, Delta
+from muntin.model.passes import Engine
 from muntin.model.plan import Plan
 from muntin.model.time import format_duration
 from muntin.model.trees import DataTree, PeriodicTree, Tree, TreeNode
-from muntin.model.windows.data_windows import Absent, CountWindow, Custom, DataWindow, Delta
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 
 
 @dataclass(frozen=True, kw_only=True)

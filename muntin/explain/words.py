@@ -3,13 +3,12 @@
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
-from muntin.model.engine import Engine
+from muntin.model.passes import Engine
 from muntin.model.plan import Plan
 from muntin.model.query import Family, Grouping
-from muntin.model.slicing import Slicing
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
 from muntin.model.trees import Tree, TreeNode
-from muntin.model.windows.window import Window
+from muntin.model.windows import Slicing, Window
 from muntin.model.workload import ASSUMED_KEYS, ASSUMED_RATE
 from muntin.optimizer.costs import live_pairs
 from muntin.optimizer.edges import slicing

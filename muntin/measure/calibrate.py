@@ -21,15 +21,13 @@ from muntin.aggregates.monoids import ADD_FLOAT
 from muntin.measure.events import compute, readings, store
 from muntin.measure.processes import measure, measure_in_turns
 from muntin.measure.progress import Steps
-from muntin.model.engine import Engine
-from muntin.model.passes import Pass
+from muntin.model.passes import Engine, Pass
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import Query
-from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND
 from muntin.model.trees import Node, PeriodicTree
-from muntin.model.windows.window import Window
+from muntin.model.windows import Edges, Slicing, Window
 from muntin.model.workload import Workload
 from muntin.optimizer.costs import steady_operations
 from muntin.spark.batch.results import Results

@@ -1,16 +1,27 @@
-"""Passes: one reading of a relation each, in which the slices of several trees are made."""
+"""Passes: who makes slices and answers, and which trees share one reading of a relation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from muntin.errors import ModelError
-from muntin.model.engine import Engine
-from muntin.model.slicing import Slicing
+from muntin.model.windows import Slicing
 
 # The slicer folds trees from the finest slices of a chunk of events if there are at least this many
 # trees, and at least this many events in a slice.
 TREES_TO_FOLD = 8
 EVENTS_TO_FOLD = 4
+
+
+class Engine(Enum):
+    """Who computes something; a plan names one for each pass, tree and query."""
+
+    # Spark's own operators: GROUP BY, `session_window` and its aggregates.
+    SPARK = "spark"
+    # The compiled slicer and runtime, in Spark's Python workers.
+    COMPILED = "compiled"
+    # A class or functions of the user's, which the runtime calls in Python.
+    USER = "user"
 
 
 @dataclass(frozen=True, kw_only=True)

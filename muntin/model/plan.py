@@ -1,17 +1,16 @@
 """The plan: trees of nodes, what each reads and costs. Optimizers return it, engines run it."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from muntin.aggregates.aggregate import Aggregate
 from muntin.errors import ModelError, nearest
-from muntin.model.engine import Engine
-from muntin.model.passes import Pass
-from muntin.model.query import PlainQuery, Query, parts_of
-from muntin.model.trees import DataTree, Node, PeriodicTree, Tree, cost_of, passes_of
+from muntin.model.passes import Engine, Pass
+from muntin.model.query import Family, PlainQuery, Query, parts_of
+from muntin.model.trees import DataTree, Node, PeriodicTree, Tree
 from muntin.model.workload import Workload
 from muntin.sql_text import SqlText
 
@@ -235,3 +234,44 @@ class Plan:
 
     def __str__(self) -> str:
         return self.explain()
+
+
+def cost_of(trees: Iterable[Tree]) -> float:
+    """Returns the operations per second of some trees, and of the passes that they are made in."""
+    trees = tuple(trees)
+    return sum(tree.cost for tree in trees) + sum(each.cost for each in passes_of(trees))
+
+
+def passes_of(trees: Iterable[Tree]) -> tuple[Pass, ...]:
+    """Returns the passes that some trees are made in, once each."""
+    passes = (tree.made_in for tree in trees)
+    return tuple(dict.fromkeys(each for each in passes if each is not None))
+
+
+def trees_by_pass(trees: Iterable[PeriodicTree]) -> list[tuple[PeriodicTree, ...]]:
+    """Returns the trees of each grouping that are made in one pass, and every other tree alone."""
+    groups: dict[object, list[PeriodicTree]] = {}
+    for number, tree in enumerate(trees):
+        place = number if tree.made_in is None else (tree.grouping, tree.made_in)
+        groups.setdefault(place, []).append(tree)
+    return [tuple(members) for members in groups.values()]
+
+
+def trees_by_family(trees: Iterable[PeriodicTree]) -> dict[Family, list[PeriodicTree]]:
+    """Returns the trees of each relation and time."""
+    families: dict[Family, list[PeriodicTree]] = {}
+    for tree in trees:
+        families.setdefault(tree.grouping.family, []).append(tree)
+    return families
+
+
+def with_own_passes(trees: Sequence[PeriodicTree]) -> list[PeriodicTree]:
+    """Returns trees whose passes have the keys of these trees only, since others have left."""
+    keys: dict[Pass | None, set[str]] = {}
+    for tree in trees:
+        keys.setdefault(tree.made_in, set()).update(tree.grouping.keys)
+    narrower = {
+        each: each and replace(each, keys=tuple(sorted(of_trees)))
+        for each, of_trees in keys.items()
+    }
+    return [replace(tree, made_in=narrower[tree.made_in]) for tree in trees]

@@ -6,15 +6,23 @@ from typing import Any
 
 from muntin.aggregates.user_aggregate import aggregate_from_json, aggregate_to_json
 from muntin.errors import ModelError
-from muntin.model.engine import Engine
+from muntin.model.data_windows import (
+    Absent,
+    CountWindow,
+    Custom,
+    DataWindow,
+    Delta,
+    Landmark,
+    Punctuation,
+    Session,
+    Threshold,
+)
 from muntin.model.grouping_sets import Mark
-from muntin.model.passes import Pass
+from muntin.model.passes import Engine, Pass
 from muntin.model.plan import Plan
 from muntin.model.query import Column, Grouping, PlainQuery, Query
-from muntin.model.slicing import Edges, Slicing
 from muntin.model.trees import DataNode, DataTree, Node, PeriodicTree, Tree, TreeNode
-from muntin.model.windows.window import Window
-from muntin.model.windows.windows_json import window_from_json, window_to_json
+from muntin.model.windows import CumulateWindow, Edges, Slicing, Window
 from muntin.model.workload import PlanOptions, Workload
 from muntin.sql_text import SqlText
 
@@ -271,3 +279,51 @@ def _text_to_json(text: SqlText) -> dict[str, Any]:
 
 def _text_from_json(data: Mapping[str, Any]) -> SqlText:
     return SqlText(parts=tuple(data["parts"]), tables=tuple(data["tables"]))
+
+
+_KINDS: dict[str, type[DataWindow | Window]] = {
+    "cumulate": CumulateWindow,
+    "session": Session,
+    "count": CountWindow,
+    "delta": Delta,
+    "punctuation": Punctuation,
+    "landmark": Landmark,
+    "threshold": Threshold,
+}
+
+
+def window_to_json(window: DataWindow | Window) -> dict[str, Any]:
+    """Returns a window as JSON: tumbling and hopping ones have no kind, and a custom one has only
+    the name of its class."""
+    if isinstance(window, Custom | Absent):
+        name = window.name if isinstance(window, Absent) else window.full_name
+        if name is None:
+            raise ModelError(
+                f"the window {window} has no name to be known by; give a class, or a function with "
+                f"a name"
+            )
+        return {
+            "kind": "custom",
+            "name": name,
+            "columns": [list(column) for column in window.columns],
+        }
+    if type(window) is Window:
+        return asdict(window)
+    name = next(name for name, kind in _KINDS.items() if type(window) is kind)
+    return {"kind": name, **asdict(window)}
+
+
+def window_from_json(data: Mapping[str, Any]) -> Any:
+    """The window that `window_to_json` wrote."""
+    fields = dict(data)
+    name = fields.pop("kind", None)
+    if name is None:
+        return Window(**fields)
+    if name == "custom":
+        columns = tuple((column, sql) for column, sql in fields["columns"])
+        return Absent(fields["name"], columns)
+    if name not in _KINDS:
+        raise ModelError(f"no kind of window is called {name!r}; there is: {', '.join(_KINDS)}")
+    if name == "threshold":
+        fields |= {side: Window(**fields[side]) for side in ("inside", "outside")}
+    return _KINDS[name](**fields)

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from muntin.aggregates.aggregate import Aggregate
 from muntin.errors import ModelError
+from muntin.model.data_windows import Custom, DataWindow, Session
 from muntin.model.grouping_sets import GroupingSets, Mark, check_sets, cross_sets, flat
-from muntin.model.windows.cumulate import GROWN, CumulateWindow
-from muntin.model.windows.data_windows import Custom, DataWindow, Session
-from muntin.model.windows.window import Window
+from muntin.model.windows import GROWN, CumulateWindow, Window
 from muntin.sql_text import SqlText, name_parts, quoted, squeeze, uncommented
 
 # Identifiers that Spark reads as values, never as columns.
@@ -420,3 +420,13 @@ def check_name(name: str) -> None:
     """Raises an error if a name cannot be a folder's."""
     if not isinstance(name, str) or not name or name.strip(". ") == "" or set(name) & set("/\\\0"):
         raise ModelError(f"a query's name is used as a folder's; {name!r} cannot be one")
+
+
+def windows(name: str, windows: Mapping[str, Window | DataWindow], **query: Any) -> list[Query]:
+    """Returns a query for each window, called by its name and the window's: `load_hour`.
+
+    `query` is the rest of what `Query` takes. In SQL it is Azure's `Windows(Window('hour', ...))`.
+    """
+    if not windows:
+        raise ModelError(f"query {name!r}: at least one window is needed")
+    return [Query(name=f"{name}_{key}", window=window, **query) for key, window in windows.items()]

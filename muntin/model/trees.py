@@ -4,7 +4,7 @@ A `PeriodicTree` cuts time at the edges of its windows. A `DataTree` finds its e
 as they arrive (Cutty). Both have the interface of `Tree`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Self
@@ -12,12 +12,10 @@ from typing import Any, Self
 from muntin.aggregates.aggregate import Aggregate
 from muntin.aggregates.user_aggregate import UserAggregate
 from muntin.errors import ModelError
-from muntin.model.engine import Engine
-from muntin.model.passes import Pass
-from muntin.model.query import Family, Grouping, Query
-from muntin.model.slicing import Edges, Slicing
-from muntin.model.windows.data_windows import Custom, DataWindow
-from muntin.model.windows.window import Window
+from muntin.model.data_windows import Custom, DataWindow
+from muntin.model.passes import Engine, Pass
+from muntin.model.query import Grouping, Query
+from muntin.model.windows import Edges, Slicing, Window
 
 # The technique that combines all partials of every window; the default of a node.
 RECALC = "recalc"
@@ -416,44 +414,3 @@ class DataTree(Tree):
         if not self.data_windows:
             return None
         return 1 if self.grains is None else self.grains.edges[0].period
-
-
-def cost_of(trees: Iterable[Tree]) -> float:
-    """Returns the operations per second of some trees, and of the passes that they are made in."""
-    trees = tuple(trees)
-    return sum(tree.cost for tree in trees) + sum(each.cost for each in passes_of(trees))
-
-
-def passes_of(trees: Iterable[Tree]) -> tuple[Pass, ...]:
-    """Returns the passes that some trees are made in, once each."""
-    passes = (tree.made_in for tree in trees)
-    return tuple(dict.fromkeys(each for each in passes if each is not None))
-
-
-def group_by_pass(trees: Iterable[PeriodicTree]) -> list[tuple[PeriodicTree, ...]]:
-    """Returns the trees of each grouping that are made in one pass, and every other tree alone."""
-    groups: dict[object, list[PeriodicTree]] = {}
-    for number, tree in enumerate(trees):
-        place = number if tree.made_in is None else (tree.grouping, tree.made_in)
-        groups.setdefault(place, []).append(tree)
-    return [tuple(members) for members in groups.values()]
-
-
-def by_family(trees: Iterable[PeriodicTree]) -> dict[Family, list[PeriodicTree]]:
-    """Returns the trees of each relation and time."""
-    families: dict[Family, list[PeriodicTree]] = {}
-    for tree in trees:
-        families.setdefault(tree.grouping.family, []).append(tree)
-    return families
-
-
-def with_own_passes(trees: Sequence[PeriodicTree]) -> list[PeriodicTree]:
-    """Returns trees whose passes have the keys of these trees only, since others have left."""
-    keys: dict[Pass | None, set[str]] = {}
-    for tree in trees:
-        keys.setdefault(tree.made_in, set()).update(tree.grouping.keys)
-    narrower = {
-        each: each and replace(each, keys=tuple(sorted(of_trees)))
-        for each, of_trees in keys.items()
-    }
-    return [replace(tree, made_in=narrower[tree.made_in]) for tree in trees]

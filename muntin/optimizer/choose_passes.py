@@ -11,10 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from muntin.model.engine import Engine
-from muntin.model.passes import Pass
-from muntin.model.plan import Plan
-from muntin.model.trees import PeriodicTree, by_family, group_by_pass
+from muntin.model.passes import Engine, Pass
+from muntin.model.plan import Plan, trees_by_family, trees_by_pass
+from muntin.model.trees import PeriodicTree
 from muntin.model.workload import Workload
 from muntin.optimizer.price_plan import PassCandidate, PassCost
 from muntin.sql.filters import is_deterministic, is_reference
@@ -27,7 +26,7 @@ def choose_passes(plan: Plan) -> Plan:
     """Returns the plan with its trees made in the passes that cost least."""
     chosen: dict[int, PeriodicTree] = {}
     count = 0
-    for trees in by_family(plan.periodic_trees).values():
+    for trees in trees_by_family(plan.periodic_trees).values():
         for members in cheapest_passes(trees, plan.workload):
             made = _place(members, count)
             count += made[0].made_in is not None
@@ -38,7 +37,7 @@ def choose_passes(plan: Plan) -> Plan:
 def slice_in_one_pass(plan: Plan) -> Plan:
     """Returns the plan of a stream, in which the slicer makes all trees of a family in one pass."""
     chosen: dict[int, PeriodicTree] = {}
-    for number, trees in enumerate(by_family(plan.periodic_trees).values()):
+    for number, trees in enumerate(trees_by_family(plan.periodic_trees).values()):
         queries = [query for tree in trees for query in plan.queries_of(tree).values()]
         members = PassCandidate(trees=tuple(trees), workload=plan.workload_of(queries))
         made = _place_in_pass(members, members.by_slicer, number)
@@ -68,7 +67,7 @@ def cost_in_passes(trees: Sequence[PeriodicTree], workload: Workload) -> float:
 def cheapest_passes(trees: Sequence[PeriodicTree], workload: Workload) -> list[PassCandidate]:
     """Returns the cheapest passes for the trees of one family."""
     everyone = PassCandidate(trees=tuple(trees), workload=workload)
-    classes = _may_share(map(everyone.of, group_by_pass(trees)))
+    classes = _may_share(map(everyone.of, trees_by_pass(trees)))
     # A computed relation is stored only if several passes read it.
     is_computed = trees[0].grouping.relation in workload.computed
     storing = workload.prices.stored * workload.rate if is_computed and len(classes) == 1 else 0.0

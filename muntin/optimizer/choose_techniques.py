@@ -15,7 +15,7 @@ from muntin.aggregates.monoids import Monoid
 from muntin.errors import PlanError
 from muntin.model.plan import Plan
 from muntin.model.trees import RECALC, Node, PeriodicTree
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.model.workload import PlanOptions, Workload
 from muntin.optimizer.costs import steady_operations_of, windows_per_partial
 from muntin.techniques.table import TECHNIQUES, technique_by_name

@@ -18,11 +18,10 @@ from muntin.aggregates.aggregate import Aggregate, Component
 from muntin.aggregates.monoids import Monoid
 from muntin.aggregates.table import FUNCTIONS
 from muntin.errors import PlanError, nearest
+from muntin.model.data_windows import DataWindow, Session
 from muntin.model.query import Grouping
-from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
-from muntin.model.windows.data_windows import DataWindow, Session
-from muntin.model.windows.window import SEARCH, Window
+from muntin.model.windows import SEARCH, Slicing, Window
 from muntin.model.workload import Workload
 from muntin.techniques.table import TECHNIQUES
 

@@ -11,7 +11,7 @@ from math import lcm
 from muntin.model.plan import Plan
 from muntin.model.time import SECOND
 from muntin.model.trees import Node
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.model.workload import Workload
 from muntin.optimizer import costs
 from muntin.optimizer.trees import nodes_of, plan_of, tree_of

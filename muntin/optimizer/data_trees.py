@@ -5,14 +5,13 @@ from dataclasses import replace
 from math import exp
 
 from muntin.aggregates.aggregate import Aggregate
-from muntin.model.engine import Engine
-from muntin.model.plan import Plan
+from muntin.model.data_windows import CountWindow, Custom, DataWindow, Session, Threshold
+from muntin.model.passes import Engine
+from muntin.model.plan import Plan, cost_of
 from muntin.model.query import Grouping, Query
 from muntin.model.time import SECOND
-from muntin.model.trees import DataNode, DataTree, cost_of
-from muntin.model.windows.cumulate import CumulateWindow
-from muntin.model.windows.data_windows import CountWindow, Custom, DataWindow, Session, Threshold
-from muntin.model.windows.window import Window
+from muntin.model.trees import DataNode, DataTree
+from muntin.model.windows import CumulateWindow, Window
 from muntin.model.workload import Workload
 from muntin.optimizer import costs
 

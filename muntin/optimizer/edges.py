@@ -8,9 +8,8 @@ from math import gcd, lcm
 import numpy as np
 
 from muntin.errors import PlanError, nearest
-from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import SECOND
-from muntin.model.windows.window import Window
+from muntin.model.windows import Edges, Slicing, Window
 
 # A composite slide of up to this many slots is counted by bit set; up to the second number it is if
 # the formula has too many terms.

@@ -11,7 +11,7 @@ import numpy as np
 
 from muntin.model.plan import Plan
 from muntin.model.time import MILLISECOND, SECOND
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.coverage import (
     Counting,

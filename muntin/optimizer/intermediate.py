@@ -10,9 +10,8 @@ from math import gcd
 from muntin.aggregates.aggregate import Aggregate
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping
-from muntin.model.slicing import Slicing
 from muntin.model.trees import Node, PeriodicTree
-from muntin.model.windows.window import Window
+from muntin.model.windows import Slicing, Window
 from muntin.model.workload import Workload
 from muntin.optimizer import costs, edges
 from muntin.optimizer.trees import nodes_of, plan_of, reads_from, tree_of

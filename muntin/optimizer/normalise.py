@@ -3,8 +3,8 @@ answer only approximately is left to Spark."""
 
 from dataclasses import replace
 
+from muntin.model.data_windows import DataWindow, Session
 from muntin.model.query import PlainQuery, Query
-from muntin.model.windows.data_windows import DataWindow, Session
 from muntin.model.workload import Workload
 from muntin.optimizer.strategies import UNSHARED
 from muntin.sql.filters import unify_filters

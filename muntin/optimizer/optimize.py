@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from muntin.errors import PlanError, nearest
-from muntin.model.engine import Engine
+from muntin.model.passes import Engine
 from muntin.model.plan import Plan
 from muntin.model.workload import Workload
 from muntin.optimizer.choose_passes import choose_passes

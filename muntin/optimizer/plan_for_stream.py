@@ -17,12 +17,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from math import gcd, isqrt
 
-from muntin.model.plan import Plan
+from muntin.model.plan import Plan, trees_by_pass
 from muntin.model.query import Query, parts_of
-from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import SECOND
-from muntin.model.trees import DataTree, Node, PeriodicTree, group_by_pass
-from muntin.model.windows.window import Window
+from muntin.model.trees import DataTree, Node, PeriodicTree
+from muntin.model.windows import Edges, Slicing, Window
 from muntin.optimizer.choose_passes import slice_in_one_pass
 from muntin.optimizer.choose_techniques import choose_techniques
 from muntin.optimizer.factor_windows import divisors
@@ -183,7 +182,7 @@ def unite_groups_of_pass(plan: Plan) -> Plan:
 
     As trees of their own, the groups would be cut from the events, each for itself.
     """
-    groups = group_by_pass(plan.periodic_trees)
+    groups = trees_by_pass(plan.periodic_trees)
     if "triweave" not in (plan.strategy, *plan.taken) or len(groups) == len(plan.periodic_trees):
         return plan
     trees = (group[0] if len(group) == 1 else _flat(group, plan) for group in groups)

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from muntin.aggregates.aggregate import Component
-from muntin.model.engine import Engine
-from muntin.model.passes import EVENTS_TO_FOLD, TREES_TO_FOLD
+from muntin.model.passes import EVENTS_TO_FOLD, TREES_TO_FOLD, Engine
 from muntin.model.plan import Plan
-from muntin.model.slicing import Slicing
 from muntin.model.trees import DataTree, PeriodicTree
+from muntin.model.windows import Slicing
 from muntin.model.workload import Workload
 from muntin.optimizer import costs
 from muntin.optimizer.data_trees import data_tree

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from muntin.errors import PlanError
-from muntin.model.plan import Plan
+from muntin.model.plan import Plan, cost_of
 from muntin.model.query import Grouping, Query
-from muntin.model.trees import PeriodicTree, cost_of
+from muntin.model.trees import PeriodicTree
 from muntin.model.workload import Workload
 from muntin.optimizer.choose_passes import cost_in_passes
 from muntin.optimizer.coverage import coverage

@@ -13,7 +13,7 @@ from muntin.errors import PlanError
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.trees import PeriodicTree
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.trees import nodes_of, plan_of, tree_of
 

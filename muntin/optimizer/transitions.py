@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 
 from muntin.aggregates.aggregate import Aggregate
 from muntin.aggregates.user_aggregate import aggregate_to_json
+from muntin.model.data_windows import DataWindow, Delta, Session
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
 from muntin.model.query import Grouping, PlainQuery, Query, parts_of
 from muntin.model.trees import DataNode, DataTree, PeriodicTree
-from muntin.model.windows.data_windows import DataWindow, Delta, Session
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.optimizer.data_trees import sharing_group
 from muntin.optimizer.intermediate import best_tree
 from muntin.optimizer.plan_for_stream import read_slices_or_levels, unite_groups_of_pass

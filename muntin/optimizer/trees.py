@@ -6,12 +6,11 @@ from dataclasses import replace
 from functools import lru_cache
 
 from muntin.aggregates.aggregate import Aggregate
-from muntin.model.engine import Engine
+from muntin.model.passes import Engine
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping, Query
-from muntin.model.slicing import Slicing
 from muntin.model.trees import Node, PeriodicTree
-from muntin.model.windows.window import Window
+from muntin.model.windows import Slicing, Window
 from muntin.model.workload import Workload
 from muntin.optimizer import costs, edges
 from muntin.optimizer.data_trees import data_trees, data_trees_cost

@@ -10,9 +10,8 @@ from itertools import count
 
 from muntin.model.plan import Plan
 from muntin.model.query import Query
-from muntin.model.slicing import Slicing
 from muntin.model.trees import PeriodicTree
-from muntin.model.windows.window import Window
+from muntin.model.windows import Slicing, Window
 from muntin.model.workload import Workload
 from muntin.optimizer import edges
 from muntin.optimizer.choose_passes import in_one_pass

@@ -1,6 +1,9 @@
-"""Splits a statement into its clauses, or finds the reason why its shape cannot share."""
+"""Splits a statement into its clauses, or finds the reason why its shape cannot share.
 
-from collections.abc import Mapping, Set
+An item of SELECT alone, without a statement, is read by `replace_columns`.
+"""
+
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
 import sqlglot
@@ -8,8 +11,17 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from muntin.sql.statements import Statement
-from muntin.sql.tokens import DIALECT, NotSharedError, Span, WrongSqlError
+from muntin.sql.tokens import (
+    DIALECT,
+    NotSharedError,
+    Replacement,
+    Span,
+    WrongSqlError,
+    render,
+    tokenize,
+)
 
+_SELECT = "SELECT "
 _BEYOND = "its SQL is beyond the parser"
 
 # The parts of sqlglot's SELECT that a shared query may have, and the names of other parts.
@@ -253,3 +265,51 @@ def _column_starts(nodes: list[exp.Expr]) -> set[int]:
                 raise NotSharedError(f"{_BEYOND}: the column {column.name!r} cannot be found")
             starts.add(start)
     return starts
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectItem:
+    """An item of SELECT without its alias, and whether it had one."""
+
+    text: str
+    has_alias: bool
+
+
+def replace_columns(text: str, meaning: Callable[[str], str]) -> SelectItem | None:
+    """Returns an item of SELECT with the meaning of each column in the place of its name.
+
+    None if it cannot be read, or has a subquery.
+
+    >>> replace_columns("a.b + max(c) AS d", {"a": "x", "c": "(y + 1)"}.__getitem__)
+    SelectItem(text='x.b + max((y + 1))', has_alias=True)
+    """
+    whole = _SELECT + text
+    try:
+        tree = sqlglot.parse_one(whole, read=DIALECT)
+        tokens = tokenize(whole)
+    except (SqlglotError, RecursionError):
+        return None
+    if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
+        return None
+    if any(value for part, value in tree.args.items() if part != "expressions"):
+        return None
+    (item,) = tree.expressions
+    if list(item.find_all(exp.Query)):
+        return None
+    inside = tokens[1:]
+    if isinstance(item, exp.Alias):
+        if inside[-1].start != item.args["alias"].meta.get("start"):
+            return None
+        inside = inside[:-1]
+        inside = inside[:-1] if inside[-1].kind == "ALIAS" else inside
+    starts = {column.parts[0].meta.get("start") for column in item.find_all(exp.Column)}
+    if None in starts:
+        return None
+    replacements = {
+        place: Replacement(stop=place + 1, text=meaning(token.name))
+        for place, token in enumerate(inside)
+        if token.start in starts
+    }
+    return SelectItem(
+        text=render(whole, inside, replacements), has_alias=isinstance(item, exp.Alias)
+    )

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from muntin.sql.group_by_keys import column_name
-from muntin.sql.tokens import Span, Token
+from muntin.sql.tokens import Span, Token, column_name
 from muntin.sql_text import quoted
 
 # Words that Spark reads as values, unless there is a column of that name.

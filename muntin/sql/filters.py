@@ -14,8 +14,7 @@ from sqlglot.errors import SqlglotError, TokenError
 from muntin.model.query import PlainQuery, Query
 from muntin.sql.conditions import CONSTANTS, condition_key, spell
 from muntin.sql.functions import NO_FUNCTIONS, SPARK_FUNCTIONS, UNSTABLE
-from muntin.sql.group_by_keys import column_name
-from muntin.sql.tokens import DIALECT, Span, calls, tokenize
+from muntin.sql.tokens import DIALECT, Span, calls, column_name, tokenize
 from muntin.sql_text import SqlText, squeeze, uncommented
 
 _PREFIX = "SELECT 1 WHERE "
@@ -42,8 +41,14 @@ def conjuncts(where: str) -> tuple[str, ...]:
         tokens = tokenize(whole)
         if tokens.unbalanced_bracket() is not None:
             return (whole,)
-        operands = list(_operands(_parse_predicate(whole)))
-        pieces = [spell(whole, piece, _columns(whole)) for piece in _pieces(tokens)]
+        predicate = _parse_predicate(whole)
+        operands = list(_operands(predicate))
+        # Columns may have the names of keywords.
+        starts = (
+            column.parts[0].meta.get("start", -1) for column in predicate.find_all(exp.Column)
+        )
+        columns = frozenset(start - len(_PREFIX) for start in starts)
+        pieces = [spell(whole, piece, columns) for piece in _pieces(tokens)]
         same = len(pieces) == len(operands) and all(
             _parse_predicate(piece).unnest() == operand
             for piece, operand in zip(pieces, operands, strict=True)
@@ -81,19 +86,15 @@ def canonical_key(where: str | None, *, case_sensitive: bool = True) -> str:
     return " AND ".join(keys if None in simple else sorted(set(keys)))
 
 
-def split_by_keys(where: str, keys: Iterable[str]) -> tuple[str | None, str | None]:
+@lru_cache(maxsize=4096)
+def split_by_keys(where: str, keys: tuple[str, ...]) -> tuple[str | None, str | None]:
     """Returns the part of a filter that depends only on the keys, and the rest.
 
     A filter is not split if a part of it might fail, because another part may guard that one.
 
-    >>> split_by_keys("kind = 1 AND temp > 80", ["site", "kind"])
+    >>> split_by_keys("kind = 1 AND temp > 80", ("site", "kind"))
     ('kind = 1', 'temp > 80')
     """
-    return _split_by_keys(where, frozenset(keys))
-
-
-@lru_cache(maxsize=4096)
-def _split_by_keys(where: str, keys: frozenset[str]) -> tuple[str | None, str | None]:
     parts = conjuncts(where)
     known = {name for key in keys if (name := _name_of(key)) is not None}
     if not known or not all(map(is_simple, parts)):
@@ -193,15 +194,6 @@ def _parse_predicate(text: str) -> exp.Expr:
     predicate = where.this
     assert isinstance(predicate, exp.Expr)
     return predicate
-
-
-def _columns(text: str) -> frozenset[int]:
-    """Returns the positions of column references, which may look like keywords."""
-    starts = (
-        column.parts[0].meta.get("start", -1)
-        for column in _parse_predicate(text).find_all(exp.Column)
-    )
-    return frozenset(start - len(_PREFIX) for start in starts)
 
 
 @lru_cache(maxsize=4096)

@@ -3,6 +3,7 @@
 from importlib.resources import files
 
 from muntin.aggregates.table import SPELLINGS
+from muntin.sql.tokens import calls, tokenize
 
 
 def _names(text: str) -> frozenset[str]:
@@ -74,3 +75,8 @@ def is_orderless(function: str, *, has_more: bool) -> bool:
     """Whether the answer of a function of a list does not depend on the order of the list;
     `has_more` is whether the call has more arguments."""
     return function in (_WITH_MORE if has_more else ORDERLESS)
+
+
+def called_functions(text: str) -> set[str]:
+    """Returns the functions that an expression calls, in lower case."""
+    return {name for _, name in calls(tokenize(text))} - NO_FUNCTIONS

@@ -6,18 +6,24 @@ from typing import Any
 from sqlglot import exp
 
 from muntin.model.query import Column, PlainQuery, Query
-from muntin.sql.aggregate_calls import check_row_expression
+from muntin.sql.calls import check_row_expression, first_window, is_window
 from muntin.sql.clauses import Clauses, read_tree, split_clauses
 from muntin.sql.dialects import to_spark_sql
 from muntin.sql.functions import UNSTABLE
-from muntin.sql.group_by_keys import column_name, read_group_by
+from muntin.sql.group_by import read_group_by
 from muntin.sql.parameters import bind_parameters
 from muntin.sql.projection import Projection
 from muntin.sql.statements import Statement, split_statements
-from muntin.sql.table_references import find_tables, guess_tables, relation_text, statement_text
-from muntin.sql.tokens import NotSharedError, Span, WrongSqlError, calls, is_call, render
-from muntin.sql.window_calls import first_window, is_window
-from muntin.sql_text import SqlText
+from muntin.sql.table_references import relation_text, statement_text
+from muntin.sql.tokens import (
+    NotSharedError,
+    Span,
+    WrongSqlError,
+    calls,
+    column_name,
+    is_call,
+    render,
+)
 
 _DIRECTIONS = {("asc",), ("desc",)}
 _NULLS = {("nulls", "first"), ("nulls", "last")}
@@ -41,19 +47,14 @@ def parse_sql(text: str, args: Mapping[str, Any] | None = None) -> list[Query | 
 
 
 def _parse(statement: Statement) -> Query | PlainQuery:
-    tables = guess_tables(statement.tokens)
+    tree = None
     try:
         tree = read_tree(statement)
-        tables = find_tables(statement.tokens, tree)
-        read = statement.to_read
-        if read is not statement:
-            tree = read_tree(read)
-        return _shared_query(read, tree, statement_text(statement.text, tables))
+        return _shared_query(statement, tree)
     except NotSharedError as reason:
-        whole = statement_text(statement.text, tables)
         return PlainQuery(
             name=statement.name,
-            statement=whole,
+            statement=statement_text(statement.text, statement.tokens, tree),
             reason=str(reason),
             window=first_window(statement.to_read),
         )
@@ -61,11 +62,15 @@ def _parse(statement: Statement) -> Query | PlainQuery:
         raise statement.error(str(error), error.at) from None
 
 
-def _shared_query(statement: Statement, tree: exp.Expr, whole: SqlText) -> Query:
+def _shared_query(statement: Statement, tree: exp.Expr) -> Query:
     """Returns the query of a statement; raises `NotSharedError` with the reason if it cannot share.
 
-    `whole` is the statement as Spark runs it.
+    `tree` is the syntax tree of the statement as Spark runs it.
     """
+    whole = statement_text(statement.text, statement.tokens, tree)
+    if statement.read_as is not None:
+        statement = statement.to_read
+        tree = read_tree(statement)
     text = statement.text
     clauses = split_clauses(statement, tree)
     for _, name in calls(clauses.relation):
@@ -102,7 +107,7 @@ def _shared_query(statement: Statement, tree: exp.Expr, whole: SqlText) -> Query
         where=render(text, clauses.where) if clauses.where else None,
         having=having,
         ending=ending,
-        relation=relation_text(text, clauses.relation, find_tables(statement.tokens, tree)),
+        relation=relation_text(text, clauses.relation, statement.tokens, tree),
         columns=columns,
         statement=whole,
         names_window=projection.names_window or group_by.names_window,

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from muntin.aggregates.aggregate import Aggregate
 from muntin.model.grouping_sets import Mark
-from muntin.sql.aggregate_calls import FOLLOWERS, is_shared, read_call, star_places
+from muntin.sql.calls import FOLLOWERS, is_shared, is_window, read_call, read_window, star_places
 from muntin.sql.clauses import Clauses
 from muntin.sql.functions import AGGREGATES, GENERATORS, OF_ANY_ROW, UNSTABLE, why_unshared
-from muntin.sql.group_by_keys import (
+from muntin.sql.group_by import (
     WINDOW,
     GroupBy,
     Key,
@@ -21,7 +21,6 @@ from muntin.sql.group_by_keys import (
     unused_name,
 )
 from muntin.sql.tokens import NotSharedError, Replacement, Span, calls, is_call, render
-from muntin.sql.window_calls import is_window, read_window
 from muntin.sql_text import quoted
 
 # Functions that return which keys a grouping set leaves out.

@@ -1,14 +1,14 @@
-"""Splits a text into statements at `;`, each with a name."""
+"""Splits a text into statements at `;`, each with a name, and edits their texts."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from sqlglot.errors import TokenError
 
 from muntin.errors import ModelError, ParseError
 from muntin.model.query import check_name
-from muntin.sql.tokens import Span, Token, line_and_column, tokenize
+from muntin.sql.tokens import Span, line_and_column, tokenize
 
 _NAME_LINE = re.compile(r"^[ \t]*--[ \t]*name[ \t]*:(.*)$", re.MULTILINE | re.IGNORECASE)
 _BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -97,26 +97,19 @@ def split_statements(text: str) -> list[Statement]:
     return statements
 
 
-def _split(text: str, tokens: Span) -> Iterator[tuple[str | None, list[Token]]]:
+def _split(text: str, tokens: Span) -> Iterator[tuple[str | None, Span]]:
     """Yields the name in the comments, if any, and the tokens of each non-empty statement."""
-    body: list[Token] = []
-    comments_from = 0
-    for token in tokens:
-        if token.kind != "SEMICOLON":
-            body.append(token)
+    start = comments_from = 0
+    for end in range(len(tokens) + 1):
+        if tokens.kind_at(end) not in {"SEMICOLON", ""}:
             continue
-        if body:
-            yield _given_name(text[comments_from : body[0].start]), body
-            comments_from = token.end
+        body, start = tokens[start:end], end + 1
         # Comments go on after an empty statement: `; -- name: x` may be followed by a second `;`.
-        body = []
-    if body:
-        yield _given_name(text[comments_from : body[0].start]), body
-
-
-def _given_name(comments: str) -> str | None:
-    names = _NAME_LINE.findall(_BLOCK_COMMENT.sub("", comments))
-    return names[-1].strip() if names else None
+        if body:
+            comments = _BLOCK_COMMENT.sub("", text[comments_from : body[0].start])
+            names = _NAME_LINE.findall(comments)
+            yield names[-1].strip() if names else None, body
+            comments_from = tokens[end].end if end < len(tokens) else len(text)
 
 
 def _names(given: list[str | None], places: list[tuple[int, int]]) -> list[str]:
@@ -186,3 +179,33 @@ def _query_at(text: str, start: int) -> str:
     cuts = list(_split(before, tokenize(before)))
     places = [line_and_column(before, body[0].start) for _, body in cuts]
     return f"query {_names([given for given, _ in cuts], places)[-1]!r}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edit:
+    """A text in the place of `[start, end)`."""
+
+    start: int
+    end: int
+    text: str
+
+    @staticmethod
+    def of(tokens: Span, text: str) -> "Edit":
+        """Returns the edit that replaces some tokens."""
+        return Edit(start=tokens[0].start, end=tokens[-1].end, text=text)
+
+
+def apply_edits(statement: Statement, edits: Iterable[Edit], name: str | None = None) -> Statement:
+    """Returns a statement with some parts replaced; the rest stays on its line."""
+    whole = apply_text_edits(statement.text, edits)
+    return replace(statement, text=whole, tokens=tokenize(whole), name=name or statement.name)
+
+
+def apply_text_edits(text: str, edits: Iterable[Edit]) -> str:
+    """Returns a text with some parts replaced; the rest stays on its line."""
+    end, pieces = 0, []
+    for edit in sorted(edits, key=lambda edit: edit.start):
+        lines = text.count("\n", edit.start, edit.end)
+        pieces += [text[end : edit.start], edit.text, "\n" * lines]
+        end = edit.end
+    return "".join([*pieces, text[end:]])

@@ -29,7 +29,25 @@ class TableReference:
     alias_at: int | None
 
 
-def find_tables(tokens: Span, tree: exp.Expr) -> list[TableReference]:
+def statement_text(text: str, tokens: Span, tree: exp.Expr | None) -> SqlText:
+    """Returns a statement with its tables as parameters; `tree` is None if it cannot be read.
+
+    A table without an alias gets its last name as one, so that `t.x` still means its column when a
+    DataFrame takes its place.
+    """
+    references = _guess_tables(tokens) if tree is None else _find_tables(tokens, tree)
+    return _split(text, 0, len(text), references)
+
+
+def relation_text(text: str, relation: Span, tokens: Span, tree: exp.Expr) -> SqlText:
+    """Returns the relation after FROM with its tables as parameters, in one spelling."""
+    start, end = relation[0].start, relation[-1].end
+    references = [each for each in _find_tables(tokens, tree) if start <= each.start < end]
+    cut = _split(text, start, end, references)
+    return SqlText(parts=tuple(_squeeze(part) for part in cut.parts), tables=cut.tables)
+
+
+def _find_tables(tokens: Span, tree: exp.Expr) -> list[TableReference]:
     """Returns the tables that a statement reads, without its CTEs, files and table functions."""
     places = {token.start: place for place, token in enumerate(tokens)}
     # By position, because sqlglot repeats the table of a pipe in its tree.
@@ -50,7 +68,7 @@ def find_tables(tokens: Span, tree: exp.Expr) -> list[TableReference]:
     return [references[start] for start in sorted(references)]
 
 
-def guess_tables(tokens: Span) -> list[TableReference]:
+def _guess_tables(tokens: Span) -> list[TableReference]:
     """Returns the tables right after FROM and JOIN, for a statement without a syntax tree."""
     ctes = {
         token.norm
@@ -81,24 +99,6 @@ def guess_tables(tokens: Span) -> list[TableReference]:
             reference = _table_reference(tokens, first, last, aliased=False)
             references += [reference] if reference else []
     return references
-
-
-def statement_text(text: str, references: list[TableReference]) -> SqlText:
-    """Returns a statement with its tables as parameters.
-
-    A table without an alias gets its last name as one, so that `t.x` still means its column when a
-    DataFrame takes its place.
-    """
-    return _split(text, 0, len(text), references)
-
-
-def relation_text(text: str, tokens: Span, references: list[TableReference]) -> SqlText:
-    """Returns the relation after FROM with its tables as parameters, in one spelling."""
-    start, end = tokens[0].start, tokens[-1].end
-    cut = _split(
-        text, start, end, [reference for reference in references if start <= reference.start < end]
-    )
-    return SqlText(parts=tuple(_squeeze(part) for part in cut.parts), tables=cut.tables)
 
 
 def _split(text: str, start: int, end: int, references: list[TableReference]) -> SqlText:

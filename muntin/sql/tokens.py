@@ -203,3 +203,11 @@ def calls(tokens: Span) -> Iterator[tuple[int, str]]:
     for place, token in enumerate(tokens):
         if is_call(tokens, place):
             yield place, token.norm
+
+
+def column_name(tokens: Span) -> str | None:
+    """Returns the last part of the name of a column or field; None for other expressions."""
+    names, dots = tokens[::2], tokens[1::2]
+    if len(tokens) % 2 and all(t.is_name for t in names) and all(t.kind == "DOT" for t in dots):
+        return tokens[-1].name
+    return None

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin import explain
-from muntin.explain import tree_band, words
-from muntin.explain.tree_band import CostScale, TimeScale
-from muntin.model.slicing import Edges
+from muntin.explain import drawing, words
+from muntin.explain.drawing import CostScale, TimeScale
 from muntin.model.trees import Node
-from muntin.model.windows.window import Window
+from muntin.model.windows import Edges, Window
 from tests.support.hand_made_plans import LOW, every_plan, hundred, pair, plan_of, small, tree_of
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -142,8 +141,8 @@ def test_factor_windows_are_dashed():
 def test_edges_are_drawn_to_scale():
     # 0  3 4  6   9 10  12   16   18
     tree = pair().trees[0]
-    assert tree_band.stretch_length(tree) % 18_000_000 == 0
-    assert [edge // 1_000_000 for edge in tree_band.edges_within(tree.slicing, 18_000_000)] == [
+    assert drawing.stretch_length(tree) % 18_000_000 == 0
+    assert [edge // 1_000_000 for edge in drawing.edges_within(tree.slicing, 18_000_000)] == [
         *(0, 3, 4, 6, 9, 10, 12, 16)
     ]
 
@@ -170,8 +169,8 @@ def test_any_slicing_can_be_drawn(asked):
     ]
     plan = plan_of(tree_of(*nodes, edges=tuple(sorted(edges))))
     tree = plan.trees[0]
-    found = tree_band.edges_within(tree.slicing, tree_band.stretch_length(tree))
-    assert len(found) <= tree_band.MOST_EDGES + len(edges)
+    found = drawing.edges_within(tree.slicing, drawing.stretch_length(tree))
+    assert len(found) <= drawing.MOST_EDGES + len(edges)
     ElementTree.fromstring(explain.svg(plan))
     assert explain.text(plan)
 

@@ -10,11 +10,10 @@ from muntin import explain
 from muntin.aggregates.aggregate import max_
 from muntin.errors import ModelError
 from muntin.explain import words
-from muntin.model.engine import Engine
-from muntin.model.passes import Pass
+from muntin.model.passes import Engine, Pass
 from muntin.model.prices import Prices
 from muntin.model.query import Query
-from muntin.model.windows.window import tumbling
+from muntin.model.windows import tumbling
 from muntin.model.workload import Workload, workload
 from muntin.optimizer.optimize import optimize
 from tests.support.hand_made_plans import (

@@ -2,12 +2,11 @@ import pytest
 
 from muntin.aggregates.aggregate import avg, max_
 from muntin.errors import ModelError
+from muntin.model.data_windows import session
 from muntin.model.plan import Plan
 from muntin.model.query import Query
-from muntin.model.slicing import Edges, Slicing
 from muntin.model.trees import RECALC, DataNode, DataTree, Node, PeriodicTree
-from muntin.model.windows.data_windows import session
-from muntin.model.windows.window import Window
+from muntin.model.windows import Edges, Slicing, Window
 from muntin.model.workload import Workload
 from tests.support.windows import hopping, tumbling
 

@@ -2,9 +2,9 @@ import pytest
 
 from muntin.aggregates.aggregate import count
 from muntin.errors import ModelError
+from muntin.model.data_windows import session
 from muntin.model.query import Column, SqlText
-from muntin.model.windows.data_windows import session
-from muntin.model.windows.window import tumbling
+from muntin.model.windows import tumbling
 from tests.support.queries import query
 
 

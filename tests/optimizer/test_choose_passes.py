@@ -5,11 +5,11 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin.model.engine import Engine
+from muntin.model.passes import Engine
 from muntin.model.plan_json import plan_from_json, plan_to_json
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.time import MINUTE
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.choose_passes import cheapest_passes
 from muntin.optimizer.optimize import optimize

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.errors import PlanError
-from muntin.model.engine import Engine
-from muntin.model.windows.data_windows import Session
+from muntin.model.data_windows import Session
+from muntin.model.passes import Engine
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import STRATEGIES
 from tests.support.examples import examples

@@ -3,9 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muntin.errors import PlanError
-from muntin.model.slicing import Edges
 from muntin.model.time import SECOND
-from muntin.model.windows.window import Window
+from muntin.model.windows import Edges, Window
 from muntin.optimizer import edges
 from muntin.optimizer.edges import SLICINGS, partials_per_window
 from tests.support import window_sets as my

@@ -13,7 +13,7 @@ from benchmarks.papers.generators import (
 )
 from muntin.errors import PlanError
 from muntin.model.time import SECOND
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.optimizer.coverage import Counting, common_period, min_cost_forest
 from muntin.optimizer.exact import cheapest_forest, cheapest_partition
 from muntin.optimizer.factor_windows import with_factor_windows

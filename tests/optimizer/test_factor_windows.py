@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from benchmarks.papers.generators import random_gen, sequential_gen
 from muntin.aggregates import aggregate as ag
 from muntin.model.time import SECOND
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.model.workload import Workload
 from muntin.optimizer import coverage
 from muntin.optimizer import factor_windows as factor

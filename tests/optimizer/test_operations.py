@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muntin.errors import PlanError
-from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import SECOND
-from muntin.model.windows.window import Window
+from muntin.model.windows import Edges, Slicing, Window
 from muntin.optimizer.costs import (
     ADDITIVE,
     OPERATIONS,

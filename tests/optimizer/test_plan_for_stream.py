@@ -3,9 +3,9 @@
 import pytest
 
 import muntin as mt
-from muntin.model.engine import Engine
+from muntin.model.passes import Engine
+from muntin.model.plan import trees_by_pass
 from muntin.model.time import MINUTE
-from muntin.model.trees import group_by_pass
 from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
@@ -30,7 +30,7 @@ def test_every_node_was_asked_for_and_reads_slices_cut_for_it(strategy):
     planned = optimize(workload(QUERIES, rate=3.0, keys=2.0), strategy)
     plan = plan_for_stream(planned)
     # The groups of TriWeave, which are cut once, are one tree.
-    kept = group_by_pass(planned.trees) if strategy == "triweave" else [[t] for t in planned.trees]
+    kept = trees_by_pass(planned.trees) if strategy == "triweave" else [[t] for t in planned.trees]
     assert [tree.queries for tree in plan.trees] == [
         tuple(sorted((n for tree in trees for n in tree.queries), key=NAMES.index))
         for trees in kept

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from muntin.model.query import Query
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.strategies import STRATEGIES

@@ -13,12 +13,11 @@ from benchmarks.papers.generators import (
 )
 from muntin.aggregates import aggregate as ag
 from muntin.errors import PlanError
-from muntin.model.engine import Engine
+from muntin.model.passes import Engine
+from muntin.model.plan import cost_of, trees_by_pass
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.time import MINUTE, SECOND
-from muntin.model.trees import cost_of, group_by_pass
-from muntin.model.windows.cumulate import CumulateWindow
-from muntin.model.windows.window import Window
+from muntin.model.windows import CumulateWindow, Window
 from muntin.model.workload import Workload
 from muntin.optimizer.intermediate import tumbling_closure
 from muntin.optimizer.lower_bounds import (
@@ -156,7 +155,7 @@ def test_trees_never_cost_less_than_said(workload):
     for part in workload.by_grouping:
         for name, strategy in STRATEGIES.items():
             trees = strategy(part).trees
-            unite_groups_of_pass = len(group_by_pass(trees)) == 1
+            unite_groups_of_pass = len(trees_by_pass(trees)) == 1
             bound = least_with_one_tree if unite_groups_of_pass else least_with_two_trees
             assert cost_of(trees) >= bound(part.shared, part) * (1 - 1e-9), name
 

@@ -8,7 +8,7 @@ from benchmarks.papers.generators import random_gen
 from muntin.aggregates import aggregate as ag
 from muntin.errors import PlanError
 from muntin.model.time import SECOND
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.subsumption import embed, revoke, subsumable, subsume_windows
 from tests.support import window_sets as my

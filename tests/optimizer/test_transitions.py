@@ -6,7 +6,7 @@ import pytest
 
 from muntin.aggregates.aggregate import max_
 from muntin.model.query import Query
-from muntin.model.windows.window import hopping, tumbling
+from muntin.model.windows import hopping, tumbling
 from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream

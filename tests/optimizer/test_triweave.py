@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin.model.engine import Engine
+from muntin.model.passes import Engine
 from muntin.model.prices import Prices
 from muntin.model.time import MINUTE, SECOND
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.model.workload import Workload
 from muntin.optimizer import edges
 from muntin.optimizer.exact import cheapest_partition

@@ -203,8 +203,8 @@ def test_functions_of_the_user_that_are_known():
     ],
 )
 def test_what_keys_decide_of_a_filter(where, of_keys, rest):
-    assert split_by_keys(where, ["kind", "site", "p.site", "upper(x)"]) == (of_keys, rest)
-    assert split_by_keys(where, ["upper(kind)"]) == (None, where)
+    assert split_by_keys(where, ("kind", "site", "p.site", "upper(x)")) == (of_keys, rest)
+    assert split_by_keys(where, ("upper(kind)",)) == (None, where)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@
 import pytest
 
 from muntin.errors import ParseError
+from muntin.model.data_windows import session
 from muntin.model.query import PlainQuery, Query
 from muntin.model.time import MINUTE, SECOND
-from muntin.model.windows.data_windows import session
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.sql import parse_sql
 
 

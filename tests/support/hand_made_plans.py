@@ -5,9 +5,8 @@ import pytest
 from muntin.aggregates.aggregate import avg, max_, min_
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query
-from muntin.model.slicing import Edges, Slicing
 from muntin.model.trees import Node, PeriodicTree
-from muntin.model.windows.window import Window, hopping, tumbling
+from muntin.model.windows import Edges, Slicing, Window, hopping, tumbling
 from muntin.model.workload import Workload
 from muntin.sql_text import SqlText
 

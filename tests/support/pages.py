@@ -25,8 +25,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from muntin.cli import main
-from muntin.demo.dashboard import dashboard_file
-from muntin.demo.readings import machine_readings
+from muntin.demo import dashboard_file, machine_readings
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

@@ -7,7 +7,7 @@ import pytest
 from muntin.aggregates.aggregate import avg, count, max_, min_, sum_, variance
 from muntin.aggregates.representations import FLOAT, INTEGER
 from muntin.model.trees import DataTree, PeriodicTree
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.runtime.periodic.tree import TreeRuntime
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.runtime.storage.layout import Layout, slots_of

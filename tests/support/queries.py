@@ -4,7 +4,7 @@ from typing import Any
 
 from muntin.aggregates.aggregate import max_
 from muntin.model.query import Query
-from muntin.model.windows.window import tumbling
+from muntin.model.windows import tumbling
 
 
 def query(**changes: Any) -> Query:

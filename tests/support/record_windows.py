@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from muntin.model.windows.data_windows import (
+from muntin.model.data_windows import (
     CountWindow,
     Custom,
     Delta,
@@ -12,7 +12,7 @@ from muntin.model.windows.data_windows import (
     Session,
     Threshold,
 )
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from muntin.aggregates.aggregate import Component
 from muntin.aggregates.monoids import ADD_WIDE
 from muntin.aggregates.representations import FLOAT, INTEGER
-from muntin.model.slicing import Edges, Slicing
+from muntin.model.windows import Edges, Slicing
 from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TREE, unpack
 from muntin.runtime.slicer.slicer import Slicer
 from muntin.runtime.slicer.slicer_tree import SlicerTree

@@ -4,9 +4,7 @@ from hypothesis import strategies as st
 
 from muntin.aggregates import aggregate as ag
 from muntin.model.query import Query
-from muntin.model.slicing import Edges
-from muntin.model.windows.cumulate import CumulateWindow
-from muntin.model.windows.window import Window
+from muntin.model.windows import CumulateWindow, Edges, Window
 from muntin.model.workload import Workload
 
 AGGREGATES = (ag.min_("x"), ag.max_("x"), ag.sum_("x"), ag.count(), ag.avg("y"))

@@ -1,7 +1,7 @@
 """Windows of small numbers of microseconds, which users do not write, and drawings are made of."""
 
-from muntin.model.windows.data_windows import Session
-from muntin.model.windows.window import Window
+from muntin.model.data_windows import Session
+from muntin.model.windows import Window
 
 
 def tumbling(size: int, *, offset: int = 0) -> Window:

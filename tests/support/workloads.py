@@ -26,8 +26,7 @@ from muntin.aggregates.aggregate import Aggregate
 from muntin.aggregates.table import FUNCTIONS
 from muntin.model.grouping_sets import grouping, grouping_id
 from muntin.model.query import Query
-from muntin.model.windows.cumulate import CumulateWindow
-from muntin.model.windows.window import Window
+from muntin.model.windows import CumulateWindow, Window
 
 SCHEMA = StructType(
     [

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from muntin.model.time import SECOND
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.optimizer.weave_share.groups import Group
 
 

@@ -6,9 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from muntin.aggregates import monoids as mo
-from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import SECOND
-from muntin.model.windows.window import Window
+from muntin.model.windows import Edges, Slicing, Window
 from muntin.optimizer.costs import operations_per_slice
 from muntin.techniques.table import TECHNIQUES
 from tests.support.counted_operations import operations_of_fold, operations_of_slides

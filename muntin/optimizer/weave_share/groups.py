@@ -9,9 +9,8 @@ from math import lcm
 import numpy as np
 from numpy.typing import NDArray
 
-from muntin.model.slicing import Edges
 from muntin.model.time import SECOND
-from muntin.model.windows.window import Window
+from muntin.model.windows import Edges, Window
 from muntin.optimizer.costs import Load, deque_length, load_of, operations_of
 from muntin.optimizer.edges import distinct, edge_rate, edges_of
 

@@ -9,9 +9,8 @@ import numpy as np
 from muntin.errors import PlanError
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping, Query
-from muntin.model.slicing import Edges
 from muntin.model.time import SECOND
-from muntin.model.windows.window import Window
+from muntin.model.windows import Edges, Window
 from muntin.model.workload import Workload
 from muntin.optimizer.costs import ADDITIVE, Load, load_of
 from muntin.optimizer.edges import edge_rate

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from muntin.errors import RunError
-from muntin.model.windows.data_windows import Custom
+from muntin.model.data_windows import Custom
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.data_windows.record_batch import NO_END, DiscretizerState, Records, WindowEdges
 from muntin.runtime.data_windows.window_stream import Discretizer

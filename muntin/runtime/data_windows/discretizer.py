@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from muntin.errors import RunError
-from muntin.model.windows.data_windows import (
+from muntin.model.data_windows import (
     Absent,
     CountWindow,
     Custom,
@@ -21,7 +21,7 @@ from muntin.model.windows.data_windows import (
     Session,
     Threshold,
 )
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.data_windows.custom_windows import CountedDiscretizer, EvictingDiscretizer
 from muntin.runtime.data_windows.periodic_edges import (

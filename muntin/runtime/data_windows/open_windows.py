@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates.aggregate import Component
+from muntin.model.plan_json import window_to_json
 from muntin.model.trees import DataTree
-from muntin.model.windows.windows_json import window_to_json
 from muntin.runtime.arrow_bytes import from_bytes, to_bytes
 from muntin.runtime.columns.partials import Bools, Column, Int64s
 from muntin.runtime.data_windows.custom_windows import CustomDiscretizer

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates.aggregate import Component
+from muntin.model.data_windows import Custom
 from muntin.model.trees import DataTree
-from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.partials import Column, Int64s
 from muntin.runtime.data_windows.periodic_edges import grow
 from muntin.runtime.data_windows.record_batch import PreviousRecord, Records

@@ -7,7 +7,7 @@ import numpy as np
 
 from muntin.aggregates.aggregate import Component
 from muntin.model.trees import Node
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.runtime.columns.partials import Column, Int64s, Partials
 from muntin.runtime.periodic.intervals import Position, WindowShape, close, pick
 from muntin.runtime.storage.component_storage import Folding

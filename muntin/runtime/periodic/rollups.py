@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.trees import RECALC, Node
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.runtime.columns.keys import changes
 from muntin.runtime.columns.partials import Bools, Int64s, Partials
 from muntin.runtime.columns.row_order import sort_slices

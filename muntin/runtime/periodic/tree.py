@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from muntin.aggregates.aggregate import Component
 from muntin.model.trees import Node, PeriodicTree, TreeNode
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.runtime.columns.chunks import chunks
 from muntin.runtime.columns.keys import KeyNumbers
 from muntin.runtime.columns.numbers import integers_of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.aggregates.sketch_parameters import CountMin
+from muntin.aggregates.parameters import CountMin
 from muntin.runtime.columns.byte_rows import fixed_rows, rows_of
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.value_sets import SetColumn

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.aggregates.sketch_parameters import items_tracked, top_k
+from muntin.aggregates.parameters import items_tracked, top_k
 from muntin.runtime.columns.byte_rows import (
     arrow_of,
     fixed_rows,

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import DTypeLike
 
-from muntin.aggregates.sketch_parameters import KLL_ACCURACY
+from muntin.aggregates.parameters import KLL_ACCURACY
 from muntin.runtime.columns.byte_rows import arrow_of, join_rows, trimmed_rows
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.value_codes import floats

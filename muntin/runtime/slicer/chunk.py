@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.slicing import Edges
+from muntin.model.windows import Edges
 from muntin.runtime.columns.distinct import Distinct, distinct_integers, distinct_pairs
 from muntin.runtime.columns.groups import Groups
 from muntin.runtime.columns.key_codes import (

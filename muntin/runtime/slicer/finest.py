@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.slicing import Edges
+from muntin.model.windows import Edges
 from muntin.runtime.columns.distinct import Distinct
 from muntin.runtime.columns.groups import Groups, count_rows
 from muntin.runtime.columns.partials import Bools, Column, Int64s

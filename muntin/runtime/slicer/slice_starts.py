@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from muntin.model.slicing import Edges
+from muntin.model.windows import Edges
 from muntin.runtime.columns.distinct import Int32s
 from muntin.runtime.columns.hashing import place_of, table_of_values
 from muntin.runtime.columns.partials import Int64s

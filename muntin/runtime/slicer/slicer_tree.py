@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from muntin.aggregates.aggregate import Component
 from muntin.errors import PlanError
-from muntin.model.slicing import Slicing
+from muntin.model.windows import Slicing
 from muntin.runtime.storage.layout import Layout
 
 

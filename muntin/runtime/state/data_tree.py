@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.model.slicing import Slicing
 from muntin.model.trees import DataTree
+from muntin.model.windows import Slicing
 from muntin.runtime.arrow_bytes import from_bytes, to_bytes
 from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.data_windows.stream_step import StepResult, StreamSteps

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.periodic.rollups import INSTANTS, combine_into_cells
 from muntin.runtime.state.segments import Segment, SegmentAllocator

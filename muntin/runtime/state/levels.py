@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.runtime.periodic.node import END
 from muntin.runtime.periodic.rollups import combine_into_cells, is_cut
 from muntin.runtime.state.level_store import (

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.model.slicing import Slicing
 from muntin.model.trees import PeriodicTree
-from muntin.model.windows.window import Window
+from muntin.model.windows import Slicing, Window
 from muntin.runtime.columns.row_order import sort_slices
 from muntin.runtime.periodic.tree import TreeRuntime, begins_between
 from muntin.runtime.state.level_store import Level, columns_of

@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from muntin.model.slicing import Slicing
 from muntin.model.trees import Tree
-from muntin.model.windows.window import Window
+from muntin.model.windows import Slicing, Window
 from muntin.runtime.columns.partials import Bools
 from muntin.runtime.state.segments import SegmentAllocator
 from muntin.runtime.storage.layout import Layout

@@ -10,7 +10,7 @@ from muntin.aggregates.aggregate import Aggregate, Component
 from muntin.aggregates.representations import FLOAT, INTEGER
 from muntin.errors import PlanError
 from muntin.model.trees import PeriodicTree, Tree, TreeNode
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.runtime.columns.distinct import distinct_integers
 from muntin.runtime.columns.partials import Column
 from muntin.runtime.columns.row_order import key_numbers, sort_slices

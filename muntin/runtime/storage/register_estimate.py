@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from muntin.aggregates.sketch_parameters import LEAST
+from muntin.aggregates.parameters import LEAST
 from muntin.runtime.columns.byte_rows import ByteRows, number_at
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.storage.register_union import ENTRY, RANK_BITS

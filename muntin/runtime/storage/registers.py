@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates.aggregate import Aggregate
+from muntin.aggregates.parameters import register_bits
 from muntin.aggregates.representations import INTEGER
-from muntin.aggregates.sketch_parameters import register_bits
 from muntin.model.trees import RECALC
 from muntin.runtime.columns.byte_rows import arrow_of, rows_of
 from muntin.runtime.columns.groups import Groups

@@ -7,14 +7,14 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates.aggregate import Aggregate
-from muntin.aggregates.representations import INTEGER
-from muntin.aggregates.sketch_parameters import (
+from muntin.aggregates.parameters import (
     allows_different_sizes,
     count_min,
     hll_bits,
     kll_accuracy,
     theta_bits,
 )
+from muntin.aggregates.representations import INTEGER
 from muntin.aggregates.table import ITEMS, STATE, TEXT
 from muntin.runtime.columns.partials import Int64s, scalars_of
 from muntin.runtime.columns.value_codes import decode, floats

@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from muntin.model.data_windows import Session
 from muntin.model.plan_json import tree_to_json
 from muntin.model.query import Query
 from muntin.model.trees import DataTree, Tree
-from muntin.model.windows.data_windows import Session
 from muntin.runtime.stream_plan.stored_tree import (
     Change,
     ComponentColumn,

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from muntin.model.plan_json import slicing_from_json, slicing_to_json
+from muntin.model.plan_json import slicing_from_json, slicing_to_json, window_to_json
 from muntin.model.query import Query
-from muntin.model.slicing import Edges, Slicing
 from muntin.model.trees import PeriodicTree
-from muntin.model.windows.windows_json import window_to_json
+from muntin.model.windows import Edges, Slicing
 from muntin.runtime.state.levels import finest_from
 from muntin.runtime.state.periodic_tree import PeriodicStreamTree
 from muntin.runtime.state.stream_tree import START

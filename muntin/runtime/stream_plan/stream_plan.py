@@ -13,7 +13,7 @@ from muntin.model.plan import Plan
 from muntin.model.plan_json import definition, grouping_to_json
 from muntin.model.query import PlainQuery, Query
 from muntin.model.time import format_duration
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.runtime.state.bucket import TreeDefinition
 from muntin.runtime.stream_plan.stored_tree import StoredTree, text_of
 from muntin.runtime.stream_plan.value_types import ValueTypes

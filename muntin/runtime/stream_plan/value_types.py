@@ -7,10 +7,10 @@ state. The query then starts anew, as if it had been edited.
 from collections.abc import Collection, Mapping
 
 from muntin.aggregates.aggregate import Component
+from muntin.model.data_windows import Absent, Custom, DataWindow
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.model.trees import Tree
-from muntin.model.windows.data_windows import Absent, Custom, DataWindow
 
 # Spark's types of expressions over the events, by the expression.
 ValueTypes = Mapping[str, str]

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 
 from muntin.aggregates.aggregate import Component
-from muntin.model.engine import Engine
+from muntin.model.passes import Engine
 from muntin.model.query import Grouping
-from muntin.model.slicing import Slicing
+from muntin.model.windows import Slicing
 from muntin.runtime.slicer.slicer_tree import SlicerTree
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.runtime.storage.layout import Layout

@@ -6,8 +6,7 @@ from functools import cached_property
 
 from pyspark.sql import DataFrame
 
-from muntin.model.engine import Engine
-from muntin.model.passes import Pass
+from muntin.model.passes import Engine, Pass
 from muntin.model.query import Grouping, Query
 from muntin.runtime.slicer.packing import BUCKET, TREE
 from muntin.runtime.slicer.slicer_tree import SlicerTree

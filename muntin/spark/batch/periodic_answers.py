@@ -8,8 +8,7 @@ from pyspark.sql.functions import col, lit
 from pyspark.sql.types import DataType, StructField
 
 from muntin.aggregates.aggregate import Aggregate
-from muntin.model.engine import Engine
-from muntin.model.passes import Pass
+from muntin.model.passes import Engine, Pass
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.trees import Node

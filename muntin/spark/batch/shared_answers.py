@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from muntin.aggregates.aggregate import Aggregate
-from muntin.model.engine import Engine
+from muntin.model.passes import Engine
 from muntin.model.plan import Plan
 from muntin.model.query import Query, parts_of
 from muntin.model.trees import Tree, TreeNode
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.runtime.periodic.tree import NODE
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.relations import Relations, naming_query, naming_refused_query

@@ -10,11 +10,11 @@ from pyspark.sql.types import BooleanType, DataType, NumericType
 from muntin.aggregates.aggregate import Aggregate, Component
 from muntin.aggregates.monoids import Monoid
 from muntin.errors import MuntinError, RefusedError, RunError
-from muntin.model.engine import Engine
-from muntin.model.plan import Plan
+from muntin.model.data_windows import Custom, DataWindow, Session
+from muntin.model.passes import Engine
+from muntin.model.plan import Plan, trees_by_family
 from muntin.model.query import Family, Query
-from muntin.model.trees import PeriodicTree, Tree, by_family
-from muntin.model.windows.data_windows import Custom, DataWindow, Session
+from muntin.model.trees import PeriodicTree, Tree
 from muntin.optimizer.choose_techniques import with_techniques
 from muntin.optimizer.plan_for_stream import move_to_slices
 from muntin.spark.binding.bound_tree import (
@@ -180,7 +180,7 @@ def _types_of_families(
     are analysed one by one.
     """
     known = {}
-    for family, members in by_family(trees).items():
+    for family, members in trees_by_family(trees).items():
         groupings = [tree.grouping for tree in members]
         if len(members) == 1 or not all(
             is_reference(key) for each in groupings for key in each.keys

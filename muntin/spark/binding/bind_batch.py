@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from muntin.model.engine import Engine
-from muntin.model.passes import Pass
+from muntin.model.passes import Engine, Pass
 from muntin.model.plan import Plan
-from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
 from muntin.model.trees import Node, PeriodicTree
+from muntin.model.windows import Slicing
 from muntin.optimizer.price_plan import price_plan
 from muntin.optimizer.strategies import UNSHARED
 from muntin.spark.binding.bind import bind

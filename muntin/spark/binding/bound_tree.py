@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pyspark.sql.types import DataType, StructField, StructType
 
 from muntin.aggregates.aggregate import Aggregate, Component
-from muntin.model.engine import Engine
+from muntin.model.passes import Engine
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping, Query
 from muntin.model.trees import DataTree, PeriodicTree, Tree

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from muntin.errors import RefusedError
 from muntin.model.query import Family, Grouping, Query, parts_of
 from muntin.model.time import SECOND
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.lower_bounds import depends_on_data
 from muntin.optimizer.optimize import may_share

@@ -3,7 +3,7 @@
 from pyspark.sql.types import DataType, TimestampNTZType
 
 from muntin.model.query import Grouping
-from muntin.model.slicing import Slicing
+from muntin.model.windows import Slicing
 from muntin.sql_text import SqlText
 
 # The time of an event, and the start of a slice or a record, in microseconds since 1970.

@@ -14,11 +14,10 @@ from pyspark.sql.types import (
 
 from muntin.aggregates.aggregate import Aggregate
 from muntin.aggregates.table import DOUBLE, TEXT
-from muntin.model.engine import Engine
-from muntin.model.plan import Plan
+from muntin.model.data_windows import Session
+from muntin.model.passes import Engine
+from muntin.model.plan import Plan, with_own_passes
 from muntin.model.query import PlainQuery, Query, parts_of
-from muntin.model.trees import with_own_passes
-from muntin.model.windows.data_windows import Session
 from muntin.spark.binding.bound_tree import BoundDataTree, BoundPeriodicTree, BoundTree, Types
 from muntin.spark.binding.relations import (
     Relations,

@@ -6,8 +6,8 @@ from pyspark.sql.types import DoubleType, FloatType, IntegralType, NumericType
 
 from muntin.aggregates.aggregate import Component
 from muntin.aggregates.representations import FLOAT, sql_type
+from muntin.model.data_windows import Custom
 from muntin.model.trees import Tree
-from muntin.model.windows.data_windows import Custom
 from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.runtime.storage.layout import Layout

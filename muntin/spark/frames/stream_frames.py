@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from muntin.errors import RunError, no_frame
 from muntin.model.query import Query
 from muntin.model.time import format_duration, parse_duration
-from muntin.model.windows.window import Duration
+from muntin.model.windows import Duration
 from muntin.spark.engine.catalyst import analyzed_plan, frame_of, items, watermark_delay
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.engine.stream_paths import (

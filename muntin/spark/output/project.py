@@ -11,12 +11,12 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import ArrayType, DataType, StringType, StructType
 
 from muntin.aggregates.aggregate import Aggregate
-from muntin.aggregates.sketch_parameters import items_tracked
+from muntin.aggregates.parameters import items_tracked
 from muntin.aggregates.table import BYTES, COUNT, ITEMS, STATE, VALUES
+from muntin.model.data_windows import DataWindow, Session
 from muntin.model.query import Query
 from muntin.model.trees import TreeNode
-from muntin.model.windows.data_windows import DataWindow, Session
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.runtime.data_windows.tree import END
 from muntin.runtime.periodic.tree import BEGIN
 from muntin.runtime.storage.layout import Layout, slots_of

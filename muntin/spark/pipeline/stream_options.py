@@ -5,7 +5,7 @@ from typing import Any
 
 from muntin.errors import ModelError, RunError
 from muntin.model.time import parse_duration
-from muntin.model.windows.window import Duration
+from muntin.model.windows import Duration
 from muntin.model.workload import PlanOptions
 from muntin.optimizer.strategies import STEADY
 

@@ -12,9 +12,9 @@ from muntin.aggregates.aggregate import Aggregate, Component
 from muntin.aggregates.representations import INTEGER
 from muntin.aggregates.user_aggregate import AbsentAggregate, UserAggregate, function_name
 from muntin.errors import RunError
+from muntin.model.data_windows import Absent, Custom
 from muntin.model.plan import Plan
 from muntin.model.query import Query
-from muntin.model.windows.data_windows import Absent, Custom
 from muntin.runtime.data_windows.custom_windows import save
 from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.state.data_tree import DataStreamTree

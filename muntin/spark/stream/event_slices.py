@@ -15,9 +15,9 @@ from pyspark.sql.types import DataType, StructType
 from muntin.aggregates.aggregate import Component
 from muntin.aggregates.representations import INTEGER
 from muntin.errors import RunError
-from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.trees import Tree
+from muntin.model.windows import Edges, Slicing
 from muntin.optimizer.edges import common_slicing
 from muntin.runtime.slicer.late_rows import LateRows, OpenWindowFilter
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TREE

@@ -14,7 +14,7 @@ from muntin.model.plan import Plan
 from muntin.model.plan_json import plan_to_json
 from muntin.model.query import Grouping, PlainQuery, Query
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
-from muntin.model.windows.window import Duration
+from muntin.model.windows import Duration
 from muntin.model.workload import Workload
 from muntin.runtime.state.bucket import TreeDefinition
 from muntin.runtime.stream_plan.change_plan import first_start, stores_alike

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructField
 
 from muntin.model.query import Grouping, Query, parts_of
 from muntin.model.trees import Node, TreeNode
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE
 from muntin.runtime.slicer.packing import ROWS

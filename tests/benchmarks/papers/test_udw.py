@@ -2,7 +2,7 @@ import numpy as np
 
 from benchmarks.papers import udw, udw_runtime
 from benchmarks.papers.udw import OURS, WAYS, WayFigures, make_figures, make_targets
-from muntin.model.windows.data_windows import CountWindow
+from muntin.model.data_windows import CountWindow
 
 
 def test_a_way_counts_what_it_combines_and_stores(monkeypatch):

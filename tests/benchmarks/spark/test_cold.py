@@ -7,8 +7,7 @@ from rich.console import Console
 
 from benchmarks.spark import cold
 from benchmarks.spark.cold_process import main
-from muntin.demo.dashboard import dashboard_file
-from muntin.demo.readings import machine_readings
+from muntin.demo import dashboard_file, machine_readings
 
 
 @pytest.mark.parametrize("side", ["plain", "muntin"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from muntin import aggregate, count_window, custom, landmark, threshold
 from muntin.aggregates.aggregate import count, sum_
 from muntin.errors import RunError
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.runtime.data_windows.stream_step import StreamSteps
 from muntin.runtime.storage.layout import slots_of
 from muntin.runtime.storage.user_numbers import intern_monoid

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from muntin.aggregates.aggregate import count, max_
 from muntin.errors import PlanError
 from muntin.model.query import Query
-from muntin.model.slicing import Edges, Slicing
 from muntin.model.trees import Node, PeriodicTree
-from muntin.model.windows.cumulate import CumulateWindow
-from muntin.model.windows.window import Window
+from muntin.model.windows import CumulateWindow, Edges, Slicing, Window
 from muntin.model.workload import PlanOptions, workload
 from muntin.optimizer.optimize import optimize
 from muntin.runtime.periodic import node as node_module

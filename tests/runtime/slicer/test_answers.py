@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from muntin.model.query import Query
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime

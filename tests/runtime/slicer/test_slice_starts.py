@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from muntin.model.slicing import Edges
+from muntin.model.windows import Edges
 from muntin.runtime.slicer.slice_starts import slice_starts
 
 # Spark's timestamps are the years 1 to 9999; instants beyond are integers all the same.

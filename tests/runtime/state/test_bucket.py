@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from muntin.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.trees import PeriodicTree
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from muntin.aggregates.aggregate import count
 from muntin.model.query import Query
-from muntin.model.windows.window import Window
+from muntin.model.windows import Window
 from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
 from muntin.runtime.state.figures import ALL, count_late

@@ -7,8 +7,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin.model.windows.data_windows import Delta
-from muntin.model.windows.window import Window
+from muntin.model.data_windows import Delta
+from muntin.model.windows import Window
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.data_tree import DataStreamTree
 from muntin.runtime.state.stream_tree import START

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from muntin.aggregates.aggregate import count, max_, sum_
 from muntin.model.query import Query
-from muntin.model.windows.cumulate import CumulateWindow
-from muntin.model.windows.window import Window
+from muntin.model.windows import CumulateWindow, Window
 from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import muntin as mt
 from muntin.errors import RunError
-from muntin.model.engine import Engine
+from muntin.model.passes import Engine
 from tests.support.answers import assert_equal_answers, assert_same, plain
 from tests.support.record_windows import Event, windows
 from tests.support.user_aggregates import FIRST, LastFive, Tens

@@ -8,7 +8,7 @@ from pyspark.sql.functions import count, expr, max, window
 
 import muntin as mt
 from muntin.errors import RunError
-from muntin.model.engine import Engine
+from muntin.model.passes import Engine
 from muntin.model.prices import Prices
 from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize

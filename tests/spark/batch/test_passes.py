@@ -3,7 +3,7 @@
 import pytest
 
 import muntin as mt
-from muntin.model.engine import Engine
+from muntin.model.passes import Engine
 from muntin.model.prices import Prices
 from muntin.model.time import MINUTE, SECOND
 from muntin.model.workload import workload

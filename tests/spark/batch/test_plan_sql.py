@@ -7,7 +7,7 @@ from pyspark.errors import ArithmeticException
 from pyspark.sql import DataFrame, SparkSession
 
 import muntin as mt
-from muntin.model.engine import Engine
+from muntin.model.passes import Engine
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.workload import workload

@@ -11,7 +11,7 @@ from muntin.aggregates.aggregate import avg, count, max_, min_, sum_
 from muntin.api.batch import run
 from muntin.errors import PlanError, RunError
 from muntin.model.query import Column, Query
-from muntin.model.windows.window import hopping, tumbling
+from muntin.model.windows import hopping, tumbling
 from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream

@@ -5,8 +5,7 @@ import pytest
 from muntin.aggregates.aggregate import avg, count, max_
 from muntin.api.batch import run
 from muntin.model.query import Query
-from muntin.model.slicing import Edges, Slicing
-from muntin.model.windows.window import hopping, tumbling
+from muntin.model.windows import Edges, Slicing, hopping, tumbling
 from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
 from muntin.spark.binding.bind_batch import part_width

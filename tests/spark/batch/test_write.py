@@ -7,9 +7,9 @@ import pytest
 
 from muntin.aggregates.aggregate import Aggregate, count, max_
 from muntin.api.batch import run
+from muntin.model.data_windows import session
 from muntin.model.query import Column, Query
-from muntin.model.windows.data_windows import session
-from muntin.model.windows.window import hopping, tumbling
+from muntin.model.windows import hopping, tumbling
 from muntin.spark.engine.settings import settings as configured
 from tests.support.executed_plans import counted_jobs
 

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import muntin as mt
 from muntin.measure.events import readings, store
-from muntin.model.engine import Engine
+from muntin.model.passes import Engine
 from muntin.spark.binding.estimate import is_cheap, is_shuffled, live_keys, sample
 from muntin.spark.binding.relations import Relations
 from tests.support.answers import assert_equal_answers

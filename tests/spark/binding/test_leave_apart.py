@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql.functions import avg, window
 
 import muntin as mt
-from muntin.model.engine import Engine
+from muntin.model.passes import Engine
 from muntin.model.workload import Workload, workload
 from muntin.optimizer.normalise import normalise
 from muntin.optimizer.optimize import may_share, optimize

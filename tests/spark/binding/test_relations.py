@@ -7,7 +7,7 @@ from muntin.aggregates.aggregate import count, max_
 from muntin.api.batch import run
 from muntin.errors import RunError
 from muntin.model.query import Query
-from muntin.model.windows.window import tumbling
+from muntin.model.windows import tumbling
 from muntin.sql import parse_sql
 from tests.support.answers import assert_same
 

@@ -7,8 +7,8 @@ import pytest
 from muntin.aggregates.aggregate import max_
 from muntin.api.stream import start
 from muntin.errors import RunError
+from muntin.model.data_windows import session
 from muntin.model.query import Query
-from muntin.model.windows.data_windows import session
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.streams import (
     MINUTE,

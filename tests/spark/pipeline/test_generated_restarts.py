@@ -17,11 +17,11 @@ from pyspark.sql import Row
 from muntin.aggregates.aggregate import count, max_, min_, sum_
 from muntin.api.stream import start
 from muntin.errors import RunError
+from muntin.model.data_windows import session
 from muntin.model.plan_json import definition
 from muntin.model.query import Query
 from muntin.model.time import SECOND
-from muntin.model.windows.data_windows import session
-from muntin.model.windows.window import hopping, tumbling
+from muntin.model.windows import hopping, tumbling
 from muntin.spark.engine.settings import settings as configured
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.answers import plain

@@ -8,10 +8,10 @@ import pytest
 
 from muntin.aggregates.aggregate import count, sum_
 from muntin.api.stream import start
+from muntin.model.data_windows import count_window, session
 from muntin.model.query import Query
 from muntin.model.time import SECOND
-from muntin.model.windows.data_windows import count_window, session
-from muntin.model.windows.window import tumbling
+from muntin.model.windows import tumbling
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.streams import EPOCH
 

@@ -13,7 +13,7 @@ from muntin.api.batch import plan, run
 from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.time import SECOND
-from muntin.model.windows.window import hopping
+from muntin.model.windows import hopping
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan

@@ -7,7 +7,7 @@ import pytest
 
 from muntin.api.stream import start
 from muntin.errors import RunError
-from muntin.model.windows.window import hopping
+from muntin.model.windows import hopping
 from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream

@@ -7,7 +7,7 @@ from dataclasses import replace
 from muntin.aggregates.aggregate import count
 from muntin.api.stream import start
 from muntin.model.query import Query
-from muntin.model.windows.window import tumbling
+from muntin.model.windows import tumbling
 from muntin.spark.engine.session_kind import cores_of
 from muntin.spark.engine.settings import ROWS_UNMEASURED
 from muntin.spark.engine.settings import settings as configured

@@ -7,7 +7,7 @@ import pytest
 
 from muntin.aggregates.aggregate import count
 from muntin.model.query import Query
-from muntin.model.windows.window import tumbling
+from muntin.model.windows import tumbling
 from muntin.spark.pipeline.classic import Listener
 from muntin.spark.pipeline.status import Figures, live_keys
 from muntin.spark.stream.state_report import StateReport

@@ -9,10 +9,10 @@ import pytest
 from muntin.aggregates.aggregate import count, max_
 from muntin.api.stream import start
 from muntin.errors import RunError
+from muntin.model.data_windows import session
 from muntin.model.query import Query
 from muntin.model.time import MILLISECOND, SECOND
-from muntin.model.windows.data_windows import session
-from muntin.model.windows.window import hopping, tumbling
+from muntin.model.windows import hopping, tumbling
 from muntin.spark.engine.folder import Folder
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.streams import (

@@ -6,8 +6,7 @@ from muntin.aggregates.aggregate import count, max_, sum_
 from muntin.aggregates.user_aggregate import aggregate
 from muntin.api.stream import start
 from muntin.model.query import Query
-from muntin.model.windows.cumulate import cumulate
-from muntin.model.windows.window import hopping, tumbling
+from muntin.model.windows import cumulate, hopping, tumbling
 from muntin.optimizer.strategies import STRATEGIES
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.answers import assert_same

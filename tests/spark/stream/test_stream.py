@@ -10,7 +10,7 @@ from muntin.api.stream import start, stream
 from muntin.errors import RunError
 from muntin.model.query import Column, PlainQuery, Query
 from muntin.model.time import SECOND
-from muntin.model.windows.window import hopping, tumbling
+from muntin.model.windows import hopping, tumbling
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.sinks.folder_sink import Files
 from muntin.sql_text import SqlText

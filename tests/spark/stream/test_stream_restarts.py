@@ -8,10 +8,10 @@ import pytest
 
 from muntin.aggregates.aggregate import count, max_, sum_
 from muntin.api.stream import stream
+from muntin.model.data_windows import session
 from muntin.model.query import Query
 from muntin.model.time import SECOND
-from muntin.model.windows.data_windows import session
-from muntin.model.windows.window import tumbling
+from muntin.model.windows import tumbling
 from muntin.spark.engine.settings import settings as configured
 from muntin.spark.stream.source import SETTINGS
 from tests.support.streams import EPOCH

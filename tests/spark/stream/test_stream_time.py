@@ -12,7 +12,7 @@ from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.query import Query
 from muntin.model.time import SECOND
-from muntin.model.windows.window import tumbling
+from muntin.model.windows import tumbling
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.stream.source import Source

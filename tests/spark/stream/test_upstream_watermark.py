@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from muntin.aggregates.aggregate import count
 from muntin.api.stream import start
 from muntin.errors import RunError
-from muntin.model.windows.window import tumbling
+from muntin.model.windows import tumbling
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.answers import assert_same, plain
 from tests.support.streams import (

@@ -7,7 +7,7 @@ from muntin.api.batch import run
 from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.query import Query
-from muntin.model.windows.window import hopping, tumbling
+from muntin.model.windows import hopping, tumbling
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.answers import assert_same
 from tests.support.streams import (

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import session_window, window
 
 from muntin.errors import ModelError
-from muntin.model.windows.data_windows import Session
-from muntin.model.windows.data_windows import session as session_of
-from muntin.model.windows.window import Window
+from muntin.model.data_windows import Session
+from muntin.model.data_windows import session as session_of
+from muntin.model.windows import Window
 from muntin.spark.engine.catalyst import (
     Expression,
     Plan,

@@ -8,7 +8,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from muntin.aggregates.aggregate import Aggregate
-from muntin.aggregates.table import DISTINCT, FUNCTIONS, ORDER, SPELLINGS
+from muntin.aggregates.parameters import ORDER
+from muntin.aggregates.table import DISTINCT, FUNCTIONS, SPELLINGS
 from muntin.errors import ModelError
 from muntin.model.query import Column, Query
 from muntin.spark.engine.catalyst import (

@@ -8,8 +8,8 @@ from typing import Any
 
 from muntin.spark.engine.connect_plans import Expression, expression_of
 from muntin.spark.frames.frame_queries import NotSharedError
-from muntin.sql.functions import GENERATORS, SPARK_FUNCTIONS, UNSTABLE
-from muntin.sql.select_items import SelectItem, called_functions, replace_columns
+from muntin.sql.clauses import SelectItem, replace_columns
+from muntin.sql.functions import GENERATORS, SPARK_FUNCTIONS, UNSTABLE, called_functions
 from muntin.sql_text import literal, name_parts, quoted
 
 # Functions that are written between their arguments.

@@ -24,7 +24,7 @@ from muntin.spark.frames.unresolved.operators import (
     group_by_sql,
     plans_of,
 )
-from muntin.sql.select_items import called_functions
+from muntin.sql.functions import called_functions
 
 # How the text of a window among the keys starts.
 _WINDOWS = ("window(", "session_window(")

@@ -4,9 +4,9 @@ import pytest
 
 import muntin as mt
 from muntin.errors import ModelError
+from muntin.model.data_windows import Custom, Landmark, Session
 from muntin.model.plan_json import plan_from_json, plan_to_json
 from muntin.model.time import MINUTE
-from muntin.model.windows.data_windows import Custom, Landmark, Session
 
 
 class Tens:

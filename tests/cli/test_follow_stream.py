@@ -1,12 +1,99 @@
-"""Edits of a file of queries, as `muntin stream --watch` sees them."""
+"""What `muntin stream` shows."""
 
 import errno
 import os
+import signal
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
-from muntin.cli.edits import Edits, QueryChanges
-from muntin.cli.stream import poll_edits
+import pytest
+from rich.console import Console
+
+from muntin.cli.follow_stream import (
+    Edits,
+    LiveTable,
+    QueryChanges,
+    StatusView,
+    describe_phase,
+    format_bytes,
+    format_instant,
+    poll_edits,
+    status_view,
+)
+from muntin.cli.interrupt import stop_event
+from muntin.spark.pipeline.status import QueryStatus, Status
 from muntin.sql import parse_sql
+
+STATUS = Status(
+    is_active=True,
+    batches=3,
+    rows_in=12_345,
+    late_rows=7,
+    watermark="2024-01-01T00:05:00.250Z",
+    batch_seconds=1.25,
+    state_rows=64,
+    state_bytes=2_500_000,
+    queries={
+        "hot": QueryStatus(rows=1200, last_window=1_704_067_200_000_000, complete_from=None),
+        "new": QueryStatus(rows=0, last_window=None, complete_from=1_704_067_260_000_001),
+    },
+)
+
+
+def test_a_terminal_gets_a_table_with_all_figures():
+    console = Console(file=StringIO(), width=120, force_terminal=True, color_system=None)
+    with status_view(console) as shown:
+        assert isinstance(shown, LiveTable)
+        shown.show(STATUS)
+        shown.say("[added] new")
+    said = console.file.getvalue()
+    rows = {line.split()[0]: line.split()[1:] for line in said.splitlines() if line.strip()}
+    assert rows["hot"] == ["1,200", "2024-01-01", "00:00:00", "the", "start"]
+    assert rows["new"] == ["0", "-", "2024-01-01", "00:01:00.000001"]
+    flat = " ".join(said.split())
+    assert "3 batches, 12,345 rows in, 7 late, watermark 2024-01-01 00:05:00.25" in flat
+    assert "last batch 1.2 s, state 64 rows, 2.5 MB" in flat
+    assert "[added] new" in flat
+
+
+def test_a_pipe_gets_a_line_for_each_batch():
+    console = Console(file=StringIO(), width=20)
+    with status_view(console) as shown:
+        assert type(shown) is StatusView
+        shown.show(STATUS)
+        shown.show(STATUS)
+        shown.say("no such thing", wrong=True)
+    first, second = console.file.getvalue().splitlines()
+    assert first.endswith("64 rows, 2.5 MB; rows out: hot 1200, new 0")
+    assert second.endswith("error: no such thing")
+
+
+def test_a_starting_stream_says_what_it_describe_phase():
+    starting = replace(STATUS, batches=0)
+    assert describe_phase(starting, "in") == "waiting for the first batch"
+    assert describe_phase(replace(starting, is_waiting=True), "in") == "no new files yet in in"
+    assert describe_phase(replace(STATUS, is_waiting=True), "in") == "Ctrl-C stops after the batch"
+
+
+def test_instants_and_sizes():
+    assert format_instant(0) == "1970-01-01 00:00:00"
+    assert format_instant(-500_000) == "1969-12-31 23:59:59.5"
+    assert [format_bytes(n) for n in (0, 999, 1000, 5_600_000_000)] == [
+        *["0 bytes", "999 bytes"],
+        *["1.0 kB", "5.6 GB"],
+    ]
+
+
+def test_the_second_interrupt_ends_at_once():
+    before = signal.getsignal(signal.SIGINT)
+    with stop_event() as asked:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert asked.wait(5)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
 
 ONE = "-- name: a\nSELECT window, count(*) AS n FROM t GROUP BY window(ts, '1 minute')"
 OTHER = "-- name: a\nSELECT window, count(*) AS n FROM t GROUP BY window(ts, '2 minutes')"

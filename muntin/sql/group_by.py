@@ -1,14 +1,24 @@
-"""Reads GROUP BY: its keys, and its window."""
+"""Reads GROUP BY: its keys, its window and its grouping sets."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
 from muntin.model.grouping_sets import GroupingSets, cross_sets, cube, grouping_sets, rollup
-from muntin.sql.aggregate_calls import check_row_expression
+from muntin.sql.calls import NAMES, WindowCall, check_row_expression, is_window, read_window
 from muntin.sql.clauses import Clauses
-from muntin.sql.tokens import NotSharedError, Span, Token, render
-from muntin.sql.window_calls import NAMES, WindowCall, is_window, read_window
+from muntin.sql.tokens import NotSharedError, Span, Token, column_name, render
+
+# The name of the window among the keys.
+WINDOW = "window"
+
+# Words before a bracket or a name that are neither functions nor columns.
+_PREFIXES = {"not", "exists", "interval", "case", "distinct", "all"}
+
+# Tokens that delimit a whole expression, whatever its operators.
+_BEFORE = {"", "L_PAREN", "L_BRACKET", "COMMA", "WHEN", "THEN", "ELSE"}
+_AFTER = {"", "R_PAREN", "R_BRACKET", "COMMA", "WHEN", "THEN", "ELSE", "END", "ALIAS"}
+
 
 _KINDS = {"ROLLUP", "CUBE", "GROUPING_SETS"}
 # Every set is planned as a query of its own.
@@ -18,7 +28,141 @@ MOST_SETS = 64
 Namer = Callable[[Span], str]
 
 
-def read_sets(group_by: Span, name: Namer) -> tuple[tuple[str, ...], ...] | None:
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """A key. The name of a column is its own; the name of another expression is its text."""
+
+    name: str
+    text: str
+    tokens: Span
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it is one column."""
+        return len(self.tokens) == 1
+
+    @property
+    def field_name(self) -> str | None:
+        """Its name as a field of `struct(...)`; None if Spark numbers the field."""
+        if self.is_column or (self.tokens[-1].is_name and self.tokens[-2].kind == "DOT"):
+            return self.tokens[-1].name
+        if [token.kind for token in self.tokens[-3:]] == ["L_BRACKET", "STRING", "R_BRACKET"]:
+            return self.tokens[-2].name[1:-1]
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupBy:
+    """The keys and the window of a query."""
+
+    keys: tuple[Key, ...]
+    window: WindowCall
+    time: str
+    # The names of the keys of each grouping set; None without grouping sets.
+    sets: tuple[tuple[str, ...], ...] | None
+    # The names of all keys and the window, in Spark's order.
+    order: tuple[str, ...]
+    # Whether a key refers to the window by its name.
+    names_window: bool
+
+
+def join_qualified_names(tokens: Span, clauses: Clauses) -> Span:
+    """Returns the tokens with `r.x` joined into one token `x`, if `r` is the only relation.
+
+    Then `r.x` and `x` are the same column in Spark. But `r.window` is a column, and `window` alone
+    is the window.
+    """
+    folded: list[Token] = []
+    place = 0
+    while place < len(tokens):
+        here = tokens[place]
+        after = tokens[place + 1 : place + 3]
+        if (
+            here.norm == clauses.only_relation
+            and here.start in clauses.columns
+            and [here.end, *(token.end for token in after[:1])] == [token.start for token in after]
+            and after[0].kind == "DOT"
+            and after[1].is_name
+            and after[1].norm not in NAMES
+        ):
+            last = after[1]
+            here = Token(
+                kind="IDENTIFIER", norm=last.norm, name=last.name, start=here.start, end=last.end
+            )
+            place += 2
+        folded.append(here)
+        place += 1
+    return Span(folded)
+
+
+def read_group_by(text: str, clauses: Clauses, taken: frozenset[str]) -> GroupBy:
+    """Returns the keys, the window and the grouping sets; new names avoid those that are taken."""
+    reader = _Reader(text=text, clauses=clauses, taken=taken)
+    sets = _read_sets(clauses.group_by, reader.add)
+    if len(reader.windows) != 1:
+        many = bool(reader.windows)
+        raise NotSharedError("two windows in GROUP BY" if many else "no window in GROUP BY")
+    ((window, time),) = reader.windows.items()
+    keys = tuple(reader.keys.values())
+    if sets is None and reader.names_window:
+        raise NotSharedError("a window inside the key window")
+    if sets is not None:
+        _check_sets(sets, keys, window, clauses)
+        sets = tuple(tuple(name for name in names if name != WINDOW) for names in sets)
+    return GroupBy(
+        keys=keys,
+        window=window,
+        time=time,
+        sets=sets,
+        order=tuple(dict.fromkeys(reader.order)),
+        names_window=reader.names_window,
+    )
+
+
+@dataclass(kw_only=True)
+class _Reader:
+    """Reads the keys of GROUP BY one by one."""
+
+    text: str
+    clauses: Clauses
+    taken: frozenset[str]
+    keys: dict[tuple[str, ...], Key] = field(default_factory=dict)
+    windows: dict[WindowCall, str] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+    names_window: bool = False
+
+    def add(self, given: Span) -> str:
+        """Adds a key and returns its name; `WINDOW` for the window."""
+        name = self._name(given)
+        self.order.append(name)
+        return name
+
+    def _name(self, given: Span) -> str:
+        # Brackets around a column or a window mean nothing; around several keys they are a struct.
+        bare = given.strip_parentheses()
+        is_column = bare[0].start in self.clauses.columns and column_name(bare) is not None
+        written = bare if is_column or is_window(bare) else given
+        item = _ordinal(written, self.clauses)
+        tokens = join_qualified_names(written if item is None else item, self.clauses)
+        if is_window(tokens) and tokens.is_bracketed(1):
+            self.windows.setdefault(*read_window(self.text, tokens))
+            return WINDOW
+        if is_column and [token.name for token in tokens] == [WINDOW]:
+            # The name refers to the window of a call, unless the source has such a column.
+            self.names_window = True
+            return WINDOW
+        if item is None:
+            _check_clear(tokens, self.clauses)
+        expression = render(self.text, tokens)
+        check_row_expression(tokens, f"the key {expression}")
+        if tokens.norms() not in self.keys:
+            is_column = len(tokens) == 1 and tokens[0].start in self.clauses.columns
+            name = tokens[0].name if is_column else unused_name(expression, self.taken)
+            self.keys[tokens.norms()] = Key(name=name, text=expression, tokens=tokens)
+        return self.keys[tokens.norms()].name
+
+
+def _read_sets(group_by: Span, name: Namer) -> tuple[tuple[str, ...], ...] | None:
     """Returns the names of the keys of each grouping set; None if there are only keys.
 
     `name` is called once for each key, in Spark's order.
@@ -85,154 +229,6 @@ def _check_few(sets: int) -> None:
         raise NotSharedError(f"{sets} grouping sets, and at most {MOST_SETS} are shared")
 
 
-# The name of the window among the keys.
-WINDOW = "window"
-
-# Words before a bracket or a name that are neither functions nor columns.
-_PREFIXES = {"not", "exists", "interval", "case", "distinct", "all"}
-
-# Tokens that delimit a whole expression, whatever its operators.
-_BEFORE = {"", "L_PAREN", "L_BRACKET", "COMMA", "WHEN", "THEN", "ELSE"}
-_AFTER = {"", "R_PAREN", "R_BRACKET", "COMMA", "WHEN", "THEN", "ELSE", "END", "ALIAS"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Key:
-    """A key. The name of a column is its own; the name of another expression is its text."""
-
-    name: str
-    text: str
-    tokens: Span
-
-    @property
-    def is_column(self) -> bool:
-        """Whether it is one column."""
-        return len(self.tokens) == 1
-
-    @property
-    def field_name(self) -> str | None:
-        """Its name as a field of `struct(...)`; None if Spark numbers the field."""
-        return field_name(self.tokens)
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupBy:
-    """The keys and the window of a query."""
-
-    keys: tuple[Key, ...]
-    window: WindowCall
-    time: str
-    # The names of the keys of each grouping set; None without grouping sets.
-    sets: tuple[tuple[str, ...], ...] | None
-    # The names of all keys and the window, in Spark's order.
-    order: tuple[str, ...]
-    # Whether a key refers to the window by its name.
-    names_window: bool
-
-
-def join_qualified_names(tokens: Span, clauses: Clauses) -> Span:
-    """Returns the tokens with `r.x` joined into one token `x`, if `r` is the only relation.
-
-    Then `r.x` and `x` are the same column in Spark. But `r.window` is a column, and `window` alone
-    is the window.
-    """
-    folded: list[Token] = []
-    place = 0
-    while place < len(tokens):
-        here = tokens[place]
-        after = tokens[place + 1 : place + 3]
-        if (
-            here.norm == clauses.only_relation
-            and here.start in clauses.columns
-            and [here.end, *(token.end for token in after[:1])] == [token.start for token in after]
-            and after[0].kind == "DOT"
-            and after[1].is_name
-            and after[1].norm not in NAMES
-        ):
-            last = after[1]
-            here = Token(
-                kind="IDENTIFIER", norm=last.norm, name=last.name, start=here.start, end=last.end
-            )
-            place += 2
-        folded.append(here)
-        place += 1
-    return Span(folded)
-
-
-def column_name(tokens: Span) -> str | None:
-    """Returns the last part of the name of a column or field; None for other expressions."""
-    names, dots = tokens[::2], tokens[1::2]
-    if len(tokens) % 2 and all(t.is_name for t in names) and all(t.kind == "DOT" for t in dots):
-        return tokens[-1].name
-    return None
-
-
-def read_group_by(text: str, clauses: Clauses, taken: frozenset[str]) -> GroupBy:
-    """Returns the keys, the window and the grouping sets; new names avoid those that are taken."""
-    reader = _Reader(text=text, clauses=clauses, taken=taken)
-    sets = read_sets(clauses.group_by, reader.name)
-    if len(reader.windows) != 1:
-        many = bool(reader.windows)
-        raise NotSharedError("two windows in GROUP BY" if many else "no window in GROUP BY")
-    ((window, time),) = reader.windows.items()
-    keys = tuple(reader.keys.values())
-    if sets is None and reader.names_window:
-        raise NotSharedError("a window inside the key window")
-    if sets is not None:
-        _check_sets(sets, keys, window, clauses)
-        sets = tuple(tuple(name for name in names if name != WINDOW) for names in sets)
-    return GroupBy(
-        keys=keys,
-        window=window,
-        time=time,
-        sets=sets,
-        order=tuple(dict.fromkeys(reader.order)),
-        names_window=reader.names_window,
-    )
-
-
-@dataclass(kw_only=True)
-class _Reader:
-    """Reads the keys of GROUP BY one by one."""
-
-    text: str
-    clauses: Clauses
-    taken: frozenset[str]
-    keys: dict[tuple[str, ...], Key] = field(default_factory=dict)
-    windows: dict[WindowCall, str] = field(default_factory=dict)
-    order: list[str] = field(default_factory=list)
-    names_window: bool = False
-
-    def name(self, given: Span) -> str:
-        """Adds a key and returns its name; `WINDOW` for the window."""
-        self.order.append(self._name(given))
-        return self.order[-1]
-
-    def _name(self, given: Span) -> str:
-        # Brackets around a column or a window mean nothing; around several keys they are a struct.
-        bare = given.strip_parentheses()
-        is_column = bare[0].start in self.clauses.columns and column_name(bare) is not None
-        written = bare if is_column or is_window(bare) else given
-        item = _ordinal(written, self.clauses)
-        tokens = join_qualified_names(written if item is None else item, self.clauses)
-        if is_window(tokens) and tokens.is_bracketed(1):
-            self.windows.setdefault(*read_window(self.text, tokens))
-            return WINDOW
-        if is_column and [token.name for token in tokens] == [WINDOW]:
-            # The name refers to the window of a call, unless the source has such a column.
-            self.names_window = True
-            return WINDOW
-        if item is None:
-            _check_clear(tokens, self.clauses)
-        expression = render(self.text, tokens)
-        check_row_expression(tokens, f"the key {expression}")
-        if tokens.norms() not in self.keys:
-            is_column = len(tokens) == 1 and tokens[0].start in self.clauses.columns
-            name = tokens[0].name if is_column else unused_name(expression, self.taken)
-            self.keys[tokens.norms()] = Key(name=name, text=expression, tokens=tokens)
-        return self.keys[tokens.norms()].name
-
-
 def _check_sets(
     sets: tuple[tuple[str, ...], ...], keys: tuple[Key, ...], window: WindowCall, clauses: Clauses
 ) -> None:
@@ -281,15 +277,6 @@ def unused_name(name: str, taken: frozenset[str]) -> str:
     while name.lower() in taken:
         name += "_"
     return name
-
-
-def field_name(tokens: Span) -> str | None:
-    """Returns the name that `struct(...)` gives an expression; None if Spark numbers it."""
-    if tokens[-1].is_name and (len(tokens) == 1 or tokens[-2].kind == "DOT"):
-        return tokens[-1].name
-    if [token.kind for token in tokens[-3:]] == ["L_BRACKET", "STRING", "R_BRACKET"]:
-        return tokens[-2].name[1:-1]
-    return None
 
 
 def is_key_at(key: Key, tokens: Span, place: int, clauses: Clauses) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from muntin.errors import ModelError
 from muntin.model.time import DAY, calendar_days, format_duration, parse_duration
-from muntin.model.windows.window import Duration, Window
+from muntin.model.windows import Duration, Window
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,8 @@
-"""`Window`, periodic in event time, and the relations between two of them."""
+"""Periodic windows, the relations between two of them, and slicings: where a stream is cut.
+
+`Window` is tumbling or hopping. `CumulateWindow` grows from a common begin, as CUMULATE of Flink
+SQL does. A `Slicing` is a union of arithmetic progressions of edges.
+"""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,6 +17,9 @@ Duration = str | int | timedelta
 # finding one interval among many, in combines; measured on float64.
 QUEUE = 3.0
 SEARCH = 8.0
+# Columns of the views that copy each row into the intervals of a cumulating window.
+GROWN = "_muntin_window"
+_BEGIN, _END = "_muntin_begin", "_muntin_end"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,3 +177,142 @@ def hopping(size: Duration, *, every: Duration, offset: Duration = 0) -> Window:
     return Window(
         size=parse_duration(size), slide=parse_duration(every), offset=parse_duration(offset)
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CumulateWindow(Window):
+    """`[b, b + k * slide)` for `k = 1, 2, ..., size / slide` and every `b ≡ offset (mod size)`.
+
+    Ends are those of a window of the same size and slide, of which everything before `b` is cut
+    off. An interval is known by where that window begins, as if it were not cut:
+
+    ```
+    0              8              16
+    [---)                                 b = 0, slide 4: a = -4
+    [-------)                             a = 0
+                   [---)                  b = 8: a = 4
+                   [-------)              a = 8
+    ```
+    """
+
+    grows: ClassVar[bool] = True
+
+    def _check(self) -> None:
+        super()._check()
+        if self.size == self.slide or self.size % self.slide:
+            raise ModelError(
+                f"a window that grows to {format_duration(self.size)} grows by a part of it that "
+                f"fits several times, not by {format_duration(self.slide)}"
+            )
+
+    @property
+    def is_tumbling(self) -> bool:
+        """Never: an instant at the begin is in all intervals that begin there."""
+        return False
+
+    @property
+    def begin_period(self) -> int:
+        """The size: a new interval begins when the last one has reached it."""
+        return self.size
+
+    @property
+    def shortest(self) -> int:
+        """The slide: an interval grows by it, and begins with it."""
+        return self.slide
+
+    @property
+    def overlap(self) -> float:
+        """The average number of intervals that hold an instant."""
+        return (self.size // self.slide + 1) / 2
+
+    def begin_of(self, a: Any) -> Any:
+        """Returns where intervals begin: at the last common begin before their last step."""
+        step = a + self.size - self.slide
+        return step - (step - self.offset) % self.size
+
+    def first_begun_from(self, instant: int) -> int:
+        """Returns the `a` of the first interval that begins at or after an instant."""
+        return instant + (self.offset - instant) % self.size + self.slide - self.size
+
+    def covers(self, other: Window) -> bool:
+        """Whether it is the same: intervals that begin together make up no others."""
+        return self == other
+
+    def __str__(self) -> str:
+        text = f"{format_duration(self.size)} growing every {format_duration(self.slide)}"
+        return text + (f" at {format_duration(self.offset)}" if self.offset else "")
+
+    def views(self, time: str) -> tuple[str, str]:
+        """Returns Spark SQL that gives each row once for every interval that holds it: what stands
+        behind the relation, and a condition on it. The interval is the column `GROWN`.
+
+        Spark's own windows tell the begin and the ends, so they have the type of the time.
+        """
+        size, slide, offset = (
+            f"'{micros} microseconds'" for micros in (self.size, self.slide, self.offset)
+        )
+        ends = f"window({time}, {size}, {slide}, '{self.offset % self.slide} microseconds')"
+        begin = f"window({time}, {size}, {size}, {offset})"
+        interval = f"named_struct('start', {_BEGIN}.start, 'end', {_END}.end)"
+        views = [(ends, _END), (begin, _BEGIN), (interval, GROWN)]
+        text = "".join(
+            f" LATERAL VIEW explode(array({value})) {name} AS {name}" for value, name in views
+        )
+        return text, f"{_END}.end <= {_BEGIN}.end"
+
+
+def cumulate(size: Duration, *, every: Duration, offset: Duration = 0) -> Window:
+    """Windows that grow from a common begin: `cumulate("1 day", every="1 minute")`."""
+    longest, step, shift = (parse_duration(each) for each in (size, every, offset))
+    if longest == step:
+        return Window(size=longest, slide=step, offset=shift)
+    return CumulateWindow(size=longest, slide=step, offset=shift)
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Edges:
+    """The instants `t ≡ phase (mod period)`: one arithmetic progression of edges."""
+
+    period: int
+    phase: int = 0
+
+    def __post_init__(self) -> None:
+        if self.period <= 0:
+            raise ModelError(f"edges need a period above zero, not {self.period}")
+        object.__setattr__(self, "phase", self.phase % self.period)
+
+    def includes(self, other: "Edges") -> bool:
+        """Whether every edge of `other` is one of these."""
+        return other.period % self.period == 0 and (other.phase - self.phase) % self.period == 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slicing:
+    """Where the stream is cut: a union of progressions; one alone means slices of equal width."""
+
+    edges: tuple[Edges, ...]
+    # Slices per second of event time.
+    rate: float
+
+    def __post_init__(self) -> None:
+        if not self.edges:
+            raise ModelError("a slicing needs at least one edge")
+
+    @property
+    def width(self) -> int | None:
+        """The width of the slices, or None if they differ."""
+        return self.edges[0].period if len(self.edges) == 1 else None
+
+    def cuts(self, window: Window) -> bool:
+        """Whether every begin and end of `window` is an edge."""
+        begins = Edges(period=window.slide, phase=window.offset)
+        ends = Edges(period=window.slide, phase=window.offset + window.size)
+        return all(any(edges.includes(needed) for edges in self.edges) for needed in (begins, ends))
+
+    def includes(self, other: "Slicing") -> bool:
+        """Whether every edge of `other` is one of these."""
+        return all(any(edges.includes(needed) for edges in self.edges) for needed in other.edges)
+
+    def edge_from(self, instant: int) -> int:
+        """Returns the first edge at or after an instant."""
+        return min(instant + (edges.phase - instant) % edges.period for edges in self.edges)

@@ -1,1 +1,0 @@
-"""Windows: periodic windows and data windows."""
