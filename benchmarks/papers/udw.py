@@ -20,7 +20,7 @@ from muntin.model.data_windows import CountWindow
 from muntin.runtime.columns.partials import Int64s, PartialColumn
 from muntin.runtime.data_windows.cutter import Cutter
 from muntin.runtime.data_windows.discretizer import CountDiscretizer
-from muntin.runtime.data_windows.record_batch import PreviousRecord, Records, WindowEdges
+from muntin.runtime.data_windows.window_stream import PreviousRecord, Records, WindowEdges
 from muntin.techniques import cutty
 from muntin.techniques.table import fold
 

@@ -27,7 +27,7 @@ from muntin.measure.progress import Steps
 from muntin.model.data_windows import Session
 from muntin.model.query import Query
 from muntin.optimizer.strategies import DEFAULT
-from muntin.spark.output.long_form import with_query_name
+from muntin.spark.output.stacking import with_query_name
 
 # If plain Spark would take hours over all events, answers are compared on this many.
 EQUAL_ON = 2_000

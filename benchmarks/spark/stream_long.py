@@ -18,7 +18,7 @@ from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.measure.processes import private_memory
 from muntin.measure.progress import Steps
-from muntin.spark.engine.jvm import live_bytes
+from muntin.spark.engine.session_kind import live_bytes
 from muntin.spark.engine.settings import settings
 from muntin.spark.pipeline.reports import QueryReports
 

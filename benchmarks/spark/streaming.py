@@ -25,7 +25,7 @@ from muntin.measure.progress import Steps
 from muntin.model.query import Query
 from muntin.optimizer.strategies import STEADY
 from muntin.spark.engine.settings import settings
-from muntin.spark.output.long_form import QUERY, with_query_name
+from muntin.spark.output.stacking import QUERY, with_query_name
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.stream.source import SETTINGS
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from muntin.errors import RunError
 from muntin.measure.progress import Steps, show_spark_start
-from muntin.spark.engine.jvm import jvm_pid
+from muntin.spark.engine.session_kind import jvm_pid
 from muntin.spark.session import MEMORY, local_session
 
 try:

@@ -1,6 +1,8 @@
 """Machine code is found by what it was compiled from: anywhere, and never when that has changed."""
 
+import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 import time
@@ -8,8 +10,11 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 
+import muntin.runtime
+import muntin.techniques
 from muntin.techniques.compiled import compile as compiling
 from muntin.techniques.compiled import kernel_cache
 from muntin.techniques.compiled.kernel_cache import NoDigest, digest
@@ -92,6 +97,26 @@ def test_whatever_changes_the_machine_code_changes_the_digest(here, there):
     assert digest(outer(changed)) != digest(outer())
 
 
+def test_scalars_of_numpy_are_in_the_digest():
+    one, other, wider = (
+        digest(outer(SOURCE.replace("STEP = 1", f"STEP = np.{text}")))
+        for text in ("uint32(1)", "uint32(2)", "uint64(1)")
+    )
+    assert len({one, other, wider}) == 3
+
+
+def test_every_kernel_of_the_package_has_a_digest():
+    """Otherwise its machine code is next to the source, and an upgrade finds that of old types."""
+    found = 0
+    for package in (muntin.runtime, muntin.techniques):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            for name, value in vars(importlib.import_module(module.name)).items():
+                if isinstance(value, Dispatcher) and value.py_func.__module__ == module.name:
+                    found += 1
+                    assert digest(value.py_func), name
+    assert found > 50
+
+
 def test_what_does_not_change_it_does_not():
     assert digest(outer("# A comment.\n\n" + SOURCE)) == digest(outer(path="elsewhere.py"))
 
@@ -134,6 +159,14 @@ def test_a_damaged_file_is_compiled_again(folder):
     again = compiling.compiled(outer())
     again(values)
     assert sum(again._cache_hits.values()) == 1
+
+
+def test_a_file_that_names_a_module_which_is_gone_is_compiled_again(folder):
+    values = np.array([1.0, 2.0])
+    compiling.compiled(outer())(values)
+    (name,) = kernels(folder)
+    (folder / name).write_bytes(b"cmuntin.gone\nName\n.")
+    assert compiling.compiled(outer())(values) == 13.0
 
 
 def test_what_nobody_loads_is_deleted_in_the_end(folder):

@@ -37,6 +37,14 @@ class Distinct:
         return len(self.firsts)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Groups(Distinct):
+    """The number of each row's group, and the first row of each group, by number."""
+
+    # The rows that are grouped, ascending; None if all are.
+    rows: Int64s | None
+
+
 def has_room(size: int, rows: int) -> bool:
     """Whether a table should have a place for each of `size` values, and not be hashed.
 
@@ -234,3 +242,18 @@ def _number_by_bytes(
 _by_index = compiled(_number_by_index)
 _by_value = compiled(_number_by_value)
 _by_bytes = compiled(_number_by_bytes)
+
+
+def count_rows(groups: Groups) -> Int64s:
+    """Returns how many rows each group has."""
+    counts = np.zeros(groups.count, np.int64)
+    _count(groups.numbers, counts)
+    return counts
+
+
+def _count_groups(groups: Any, counts: Any) -> None:
+    for index in range(len(groups)):
+        counts[groups[index]] += 1
+
+
+_count = compiled(_count_groups)

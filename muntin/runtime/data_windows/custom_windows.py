@@ -13,8 +13,13 @@ import numpy as np
 from muntin.errors import RunError
 from muntin.model.data_windows import Custom
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.data_windows.record_batch import NO_END, DiscretizerState, Records, WindowEdges
-from muntin.runtime.data_windows.window_stream import Discretizer
+from muntin.runtime.data_windows.window_stream import (
+    NO_END,
+    Discretizer,
+    DiscretizerState,
+    Records,
+    WindowEdges,
+)
 
 _NUMBERS = np.bool_ | np.integer | np.floating
 _PLAIN = "None, booleans, numbers, text, and lists and dicts of these under text"

@@ -17,9 +17,13 @@ from muntin.runtime.columns.partials import (
     Scalars,
     scalars_of,
 )
-from muntin.runtime.data_windows.record_batch import WindowEdges
-from muntin.runtime.data_windows.window_stream import NOTHING, WaitingWindows, WindowReads
-from muntin.runtime.storage.scalars import without_gaps
+from muntin.runtime.data_windows.window_stream import (
+    NOTHING,
+    WaitingWindows,
+    WindowEdges,
+    WindowReads,
+)
+from muntin.runtime.storage.numbers import without_gaps
 from muntin.techniques import b_int, cutty, flat_fat, panes, suffixes
 from muntin.techniques.compiled.compile import bind, bind_python
 

@@ -31,8 +31,12 @@ from muntin.runtime.data_windows.periodic_edges import (
     number_rows,
     rows_reaching,
 )
-from muntin.runtime.data_windows.record_batch import DiscretizerState, Records, WindowEdges
-from muntin.runtime.data_windows.window_stream import Discretizer
+from muntin.runtime.data_windows.window_stream import (
+    Discretizer,
+    DiscretizerState,
+    Records,
+    WindowEdges,
+)
 
 _ANY = np.iinfo(np.int64).min
 

@@ -16,12 +16,11 @@ import pyarrow as pa
 from muntin.aggregates.aggregate import Component
 from muntin.model.plan_json import window_to_json
 from muntin.model.trees import DataTree
-from muntin.runtime.arrow_bytes import from_bytes, to_bytes
+from muntin.runtime.arrow_batches import from_bytes, to_bytes
 from muntin.runtime.columns.partials import Bools, Column, Int64s
 from muntin.runtime.data_windows.custom_windows import CustomDiscretizer
 from muntin.runtime.data_windows.read_records import RecordLayout, lowest, read_values
-from muntin.runtime.data_windows.record_batch import PreviousRecord
-from muntin.runtime.data_windows.window_stream import Discretizer
+from muntin.runtime.data_windows.window_stream import Discretizer, PreviousRecord
 from muntin.runtime.storage.component_storage import ComponentStorage
 
 _LAST, _MADE = "last", "made"

@@ -12,8 +12,7 @@ import numpy as np
 
 from muntin.aggregates.aggregate import Component
 from muntin.runtime.columns.partials import Column, Int64s, Partials
-from muntin.runtime.data_windows.record_batch import WindowEdges
-from muntin.runtime.data_windows.window_stream import WaitingWindows, WindowReads
+from muntin.runtime.data_windows.window_stream import WaitingWindows, WindowEdges, WindowReads
 from muntin.runtime.storage.component_storage import ComponentStorage, Folding
 
 # The technique for components that have no sweep.

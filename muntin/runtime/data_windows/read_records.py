@@ -12,7 +12,7 @@ from muntin.model.data_windows import Custom
 from muntin.model.trees import DataTree
 from muntin.runtime.columns.partials import Column, Int64s
 from muntin.runtime.data_windows.periodic_edges import grow
-from muntin.runtime.data_windows.record_batch import PreviousRecord, Records
+from muntin.runtime.data_windows.window_stream import PreviousRecord, Records
 from muntin.runtime.storage.component_storage import number_type
 from muntin.runtime.storage.layout import Layout
 

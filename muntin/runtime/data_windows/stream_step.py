@@ -16,7 +16,6 @@ from muntin.aggregates.aggregate import Component
 from muntin.model.trees import DataTree
 from muntin.runtime.columns.partials import Bools, Column, Int64s
 from muntin.runtime.data_windows.custom_windows import CustomDiscretizer, restore, save
-from muntin.runtime.data_windows.new_records import StepRecords, number_keys
 from muntin.runtime.data_windows.open_windows import (
     DiscretizerWindows,
     OpenWindows,
@@ -31,12 +30,7 @@ from muntin.runtime.data_windows.read_records import (
     read_records,
     read_values,
 )
-from muntin.runtime.data_windows.record_batch import (
-    DiscretizerState,
-    Records,
-    WindowEdges,
-)
-from muntin.runtime.data_windows.step_rows import StepRows
+from muntin.runtime.data_windows.step_rows import StepRecords, StepRows, number_keys
 from muntin.runtime.data_windows.tree import (
     answers_of,
     columns_of,
@@ -44,7 +38,14 @@ from muntin.runtime.data_windows.tree import (
     tree_discretizers,
     window_readers,
 )
-from muntin.runtime.data_windows.window_stream import NEVER, Discretizer, WindowReads
+from muntin.runtime.data_windows.window_stream import (
+    NEVER,
+    Discretizer,
+    DiscretizerState,
+    Records,
+    WindowEdges,
+    WindowReads,
+)
 from muntin.runtime.storage.layout import all_slots
 
 

@@ -14,8 +14,14 @@ from muntin.runtime.data_windows.cutter import DEFAULT, Cutter
 from muntin.runtime.data_windows.discretizer import discretizers_of
 from muntin.runtime.data_windows.range_reader import RangeReader
 from muntin.runtime.data_windows.read_records import RecordLayout, lowest, read_records, read_values
-from muntin.runtime.data_windows.record_batch import NO_END, PreviousRecord, Records, WindowEdges
-from muntin.runtime.data_windows.window_stream import Discretizer, WindowReads
+from muntin.runtime.data_windows.window_stream import (
+    NO_END,
+    Discretizer,
+    PreviousRecord,
+    Records,
+    WindowEdges,
+    WindowReads,
+)
 from muntin.runtime.periodic.tree import BEGIN, answer_rows, gather
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.runtime.storage.layout import Layout, Slots, all_slots

@@ -17,9 +17,8 @@ import pyarrow as pa
 
 from muntin.model.trees import RECALC, Node
 from muntin.model.windows import Window
-from muntin.runtime.columns.keys import changes
+from muntin.runtime.columns.keys import changes, sort_slices
 from muntin.runtime.columns.partials import Bools, Int64s, Partials
-from muntin.runtime.columns.row_order import sort_slices
 from muntin.runtime.periodic.intervals import Position
 from muntin.runtime.periodic.node import END, Feed, NodeRuntime
 from muntin.runtime.periodic.tree import partials_of

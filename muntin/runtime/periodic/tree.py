@@ -8,9 +8,9 @@ import pyarrow as pa
 from muntin.aggregates.aggregate import Component
 from muntin.model.trees import Node, PeriodicTree, TreeNode
 from muntin.model.windows import Window
-from muntin.runtime.columns.chunks import chunks
+from muntin.runtime.arrow_batches import chunks
+from muntin.runtime.columns.arrow_arrays import integers_of
 from muntin.runtime.columns.keys import KeyNumbers
-from muntin.runtime.columns.numbers import integers_of
 from muntin.runtime.columns.partials import Column, Int64s, Partials
 from muntin.runtime.periodic.intervals import Position
 from muntin.runtime.periodic.node import END, Feed, NodeRuntime

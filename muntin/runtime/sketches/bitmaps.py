@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.runtime.columns.byte_rows import fixed_rows, rows_of
+from muntin.runtime.columns.arrow_arrays import fixed_rows, rows_of
 from muntin.runtime.columns.value_sets import SetColumn
 from muntin.techniques.compiled.compile import compiled
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.aggregates.parameters import CountMin
-from muntin.runtime.columns.byte_rows import fixed_rows, rows_of
+from muntin.runtime.columns.arrow_arrays import fixed_rows, rows_of
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.value_sets import SetColumn
 from muntin.techniques.compiled.compile import compiled, inlined

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.aggregates.parameters import items_tracked, top_k
-from muntin.runtime.columns.byte_rows import (
+from muntin.runtime.columns.arrow_arrays import (
     arrow_of,
     fixed_rows,
     join_rows,

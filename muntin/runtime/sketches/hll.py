@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.runtime.columns.byte_rows import Bytes, arrow_of, number_at, put_number, rows_of
+from muntin.runtime.columns.arrow_arrays import Bytes, arrow_of, number_at, put_number, rows_of
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.value_sets import SetColumn, offsets_of, sums_of
 from muntin.runtime.sketches.murmur import hash_entries

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import DTypeLike
 
 from muntin.aggregates.parameters import KLL_ACCURACY
-from muntin.runtime.columns.byte_rows import arrow_of, join_rows, trimmed_rows
+from muntin.runtime.columns.arrow_arrays import arrow_of, join_rows, trimmed_rows
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.value_codes import floats
 from muntin.runtime.columns.value_sets import SetColumn, WindowSets, offsets_of

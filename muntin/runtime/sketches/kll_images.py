@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike
 
-from muntin.runtime.columns.byte_rows import number_at, rows_of
+from muntin.runtime.columns.arrow_arrays import number_at, rows_of
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.value_sets import offsets_of
 from muntin.techniques.compiled.compile import compiled, inlined

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from muntin.runtime.columns.byte_rows import rows_of
+from muntin.runtime.columns.arrow_arrays import rows_of
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.value_codes import floats
 from muntin.runtime.columns.value_sets import SetColumn

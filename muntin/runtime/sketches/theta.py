@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from muntin.runtime.columns.byte_rows import arrow_of, number_at, put_number, rows_of
+from muntin.runtime.columns.arrow_arrays import arrow_of, number_at, put_number, rows_of
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.value_sets import SetColumn, offsets_of, sums_of
 from muntin.runtime.sketches.murmur import hash_entries

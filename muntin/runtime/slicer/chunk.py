@@ -9,18 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.windows import Edges
-from muntin.runtime.columns.distinct import Distinct, distinct_integers, distinct_pairs
-from muntin.runtime.columns.groups import Groups
+from muntin.runtime.columns.arrow_arrays import integers_of
+from muntin.runtime.columns.distinct import Distinct, Groups, distinct_integers, distinct_pairs
 from muntin.runtime.columns.key_codes import (
     hash_values,
     mixed_radix,
     normalize_floats,
     number_values,
 )
-from muntin.runtime.columns.numbers import integers_of
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.slicer.slice_starts import SliceStarts, slice_starts
-from muntin.runtime.slicer.slicer_tree import SlicerTree
+from muntin.runtime.slicer.slicer_tree import SlicerTree, SliceStarts, slice_starts
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.techniques.compiled.compile import compiled
 

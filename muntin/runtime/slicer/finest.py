@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.windows import Edges
-from muntin.runtime.columns.distinct import Distinct
-from muntin.runtime.columns.groups import Groups, count_rows
+from muntin.runtime.columns.distinct import Distinct, Groups, count_rows
 from muntin.runtime.columns.partials import Bools, Column, Int64s
 from muntin.runtime.slicer.chunk import BatchChunk, Chunk, lift_name, rows_with_bits, uses_by
 from muntin.runtime.slicer.slicer_tree import SlicerTree

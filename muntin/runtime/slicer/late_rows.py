@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.windows import Window
-from muntin.runtime.columns.numbers import integers_of
+from muntin.runtime.columns.arrow_arrays import integers_of
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TREE
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from muntin.runtime.arrow_bytes import from_bytes
+from muntin.runtime.arrow_batches import from_bytes
+from muntin.runtime.columns.keys import sort_slices
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.columns.row_order import sort_slices
 from muntin.runtime.storage.layout import Layout
 
 # Columns of packed rows: the bucket of the keys, the number of the tree, an Arrow stream.

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.passes import EVENTS_TO_FOLD, TREES_TO_FOLD
-from muntin.runtime.columns.chunks import chunks
+from muntin.runtime.arrow_batches import chunks
 from muntin.runtime.columns.hashing import hash_integers
 from muntin.runtime.columns.partials import Column, Int64s
 from muntin.runtime.slicer.chunk import BatchChunk, Chunk, uses_by

@@ -1,12 +1,21 @@
-"""A tree as the slicer makes its slices, or its records."""
+"""The slices that the slicer makes for a tree, and the slice of every instant."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from muntin.aggregates.aggregate import Component
 from muntin.errors import PlanError
-from muntin.model.windows import Slicing
+from muntin.model.windows import Edges, Slicing
+from muntin.runtime.columns.distinct import Int32s
+from muntin.runtime.columns.hashing import place_of, table_of_values
+from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.storage.layout import Layout
+from muntin.techniques.compiled.compile import compiled, inlined
+
+_LATEST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,3 +52,80 @@ class SlicerTree:
                 f"parts need a width and the longest window, both above zero, not "
                 f"{self.part_width} and {self.longest}"
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SliceStarts:
+    """The number of each row's slice, and the start of each slice, by number."""
+
+    numbers: Int32s
+    starts: Int64s
+
+
+def slice_starts(times: Int64s, edges: tuple[Edges, ...]) -> SliceStarts:
+    """Returns, for each instant, the latest edge at or before it."""
+    periods = np.array([each.period for each in edges], np.int64)
+    phases = np.array([each.phase for each in edges], np.int64)
+    numbers, starts = np.empty(len(times), np.int32), np.empty(len(times), np.int64)
+    row = count = 0
+    while row < len(times):
+        table = table_of_values(starts, count)
+        row, count = _number(times, periods, phases, table, starts, numbers, row, count)
+    return SliceStarts(numbers=numbers, starts=starts[:count].copy())
+
+
+def _slice_at(instant: Any, periods: Any, phases: Any) -> Any:
+    """How long ago an instant's slice began, and when it ends."""
+    since = until = periods[0]
+    for index in range(len(periods)):
+        period = periods[index]
+        # Neither difference leaves the integers, whatever the instant.
+        gone = instant % period - phases[index]
+        if gone < 0:
+            gone += period
+        since = min(since, gone)
+        until = min(until, period - gone)
+    return since, until
+
+
+_slice_at = inlined(_slice_at)
+
+
+def _number_slices(
+    times: Any,
+    periods: Any,
+    phases: Any,
+    table: Any,
+    starts: Any,
+    numbers: Any,
+    row: int,
+    count: int,
+) -> tuple[int, int]:
+    """Fill `numbers` and `starts` until the table is half full; see `distinct`.
+
+    Most instants are in the slice of the instant before, so divisions are rare.
+    """
+    full = len(table) // 2
+    # No instant is in [0, 0).
+    start = end = 0
+    number = 0
+    while row < len(times):
+        instant = times[row]
+        if instant < start or instant >= end:
+            if count == full:
+                break
+            since, until = _slice_at(instant, periods, phases)
+            start = instant - since
+            end = instant + until if instant <= _LATEST - until else _LATEST
+            place = place_of(table, starts, start)
+            if table[place] == 0:
+                starts[count] = start
+                count += 1
+                table[place] = count
+            number = table[place] - 1
+        numbers[row] = number
+        row += 1
+    return row, count
+
+
+_number = compiled(_number_slices)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from muntin.model.trees import DataTree
 from muntin.model.windows import Slicing
-from muntin.runtime.arrow_bytes import from_bytes, to_bytes
+from muntin.runtime.arrow_batches import from_bytes, to_bytes
 from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.data_windows.stream_step import StepResult, StreamSteps
 from muntin.runtime.data_windows.tree import END

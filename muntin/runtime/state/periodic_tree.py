@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from muntin.model.trees import PeriodicTree
 from muntin.model.windows import Slicing, Window
-from muntin.runtime.columns.row_order import sort_slices
+from muntin.runtime.columns.keys import sort_slices
 from muntin.runtime.periodic.tree import TreeRuntime, begins_between
 from muntin.runtime.state.level_store import Level, columns_of
 from muntin.runtime.state.levels import Levels, LevelSegments

@@ -4,7 +4,7 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
-from muntin.runtime.arrow_bytes import from_bytes, to_bytes
+from muntin.runtime.arrow_batches import from_bytes, to_bytes
 
 
 class Store(Protocol):

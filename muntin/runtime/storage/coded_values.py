@@ -24,7 +24,7 @@ from muntin.runtime.columns.value_codes import (
     in_utc,
     with_common_codes,
 )
-from muntin.runtime.storage.scalars import ScalarStorage
+from muntin.runtime.storage.numbers import ScalarStorage
 
 # The precision of sums of decimals.
 _DIGITS = 38

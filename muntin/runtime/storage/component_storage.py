@@ -16,7 +16,7 @@ import pyarrow as pa
 from muntin.aggregates.aggregate import Aggregate, Component
 from muntin.aggregates.monoids import Monoid
 from muntin.aggregates.representations import FLOAT, INTEGER, Representation
-from muntin.runtime.columns.groups import Groups
+from muntin.runtime.columns.distinct import Groups
 from muntin.runtime.columns.partials import Bools, Column, Int64s
 
 

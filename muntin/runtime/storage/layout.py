@@ -12,8 +12,8 @@ from muntin.errors import PlanError
 from muntin.model.trees import PeriodicTree, Tree, TreeNode
 from muntin.model.windows import Window
 from muntin.runtime.columns.distinct import distinct_integers
+from muntin.runtime.columns.keys import key_numbers, sort_slices
 from muntin.runtime.columns.partials import Column
-from muntin.runtime.columns.row_order import key_numbers, sort_slices
 from muntin.runtime.storage.component_storage import ComponentStorage, number_type
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from muntin.runtime.columns.byte_rows import ByteRows, number_at
+from muntin.runtime.columns.arrow_arrays import ByteRows, number_at
 from muntin.runtime.columns.partials import Int64s
 from muntin.techniques.compiled.compile import compiled, inlined
 

@@ -20,8 +20,7 @@ from muntin.aggregates.table import (
     VALUE,
     VALUES,
 )
-from muntin.runtime.columns.distinct import Distinct, distinct_integers, distinct_pairs
-from muntin.runtime.columns.groups import Groups
+from muntin.runtime.columns.distinct import Distinct, Groups, distinct_integers, distinct_pairs
 from muntin.runtime.columns.key_codes import normalize_floats, number_values
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.value_codes import Coding, encode

@@ -21,8 +21,13 @@ from muntin.spark.binding.relations import Relations
 from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.plan_reuse import store
 from muntin.spark.engine.settings import SettingsOfAnalysis
-from muntin.spark.output.long_form import QUERY, check_names, union_long_form, with_query_name
-from muntin.spark.output.stacking import by_columns
+from muntin.spark.output.stacking import (
+    QUERY,
+    by_columns,
+    check_names,
+    union_long_form,
+    with_query_name,
+)
 
 
 class Results(Mapping[str, DataFrame]):

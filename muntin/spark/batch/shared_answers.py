@@ -16,10 +16,17 @@ from muntin.runtime.periodic.tree import NODE
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.relations import Relations, naming_query, naming_refused_query
 from muntin.spark.engine.plan_reuse import store
-from muntin.spark.output.long_form import QUERY, long_form, with_query_name
 from muntin.spark.output.numbered_rows import NUMBER
 from muntin.spark.output.project import Bounds, Projection, projection
-from muntin.spark.output.stacking import CombinedAnswers, Stack, by_columns, stack_answers
+from muntin.spark.output.stacking import (
+    QUERY,
+    CombinedAnswers,
+    Stack,
+    by_columns,
+    long_form,
+    stack_answers,
+    with_query_name,
+)
 from muntin.sql_text import squeeze
 
 

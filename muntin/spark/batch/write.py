@@ -12,9 +12,8 @@ from muntin.errors import RunError, nearest
 from muntin.spark.engine.folder import RAW_FILES, Folder
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.error_text import JOB_ERRORS, job_error_text
-from muntin.spark.output.flatten import flatten
 from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack
-from muntin.spark.sinks.file_options import FileOptions
+from muntin.spark.sinks.file_options import FileOptions, flatten
 from muntin.spark.sinks.files_at_once import (
     can_be_at_once,
     file_without_rows,

@@ -22,8 +22,7 @@ from muntin.runtime.stream_plan.stream_plan_json import (
     stream_plan_from_json,
     stream_plan_to_json,
 )
-from muntin.spark.checkpoint.checkpoint_check import check_whole
-from muntin.spark.checkpoint.spark_logs import SPARK, SparkLogs, damage_error
+from muntin.spark.checkpoint.spark_logs import SPARK, SparkLogs, check_whole, damage_error
 from muntin.spark.engine.folder import Folder, texts_in
 from muntin.spark.error_text import FILE_ERRORS, job_error_text
 

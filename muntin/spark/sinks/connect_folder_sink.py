@@ -23,9 +23,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 from muntin.errors import RunError
 from muntin.spark.engine.folder import ServerFolder, Texts, texts_in
 from muntin.spark.engine.session_kind import cores_of
-from muntin.spark.output.flatten import flatten
 from muntin.spark.output.stacking import INDEX, Stack
-from muntin.spark.sinks.file_options import FileOptions
+from muntin.spark.sinks.file_options import FileOptions, flatten
 from muntin.spark.sinks.output_owner import OWNER, Claim, columns_of, why_other_columns
 from muntin.spark.sinks.sink import Answers, Sink, SinkContext, naming_batch
 from muntin.sql_text import literal

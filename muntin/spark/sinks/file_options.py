@@ -1,14 +1,18 @@
-"""How files of answers are written."""
+"""How files of answers are written: their format, and structs as columns where it has none."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import col
+from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType
 
 from muntin.errors import RunError
 from muntin.spark.files import check_format
-from muntin.spark.output.flatten import FLAT_FORMATS, flat_schema
+from muntin.sql_text import quoted
 
+# Formats that have no place for structs, so that their files are always flat.
+FLAT_FORMATS = frozenset(["csv"])
 _NOT_IN_CSV = (ArrayType, BinaryType, MapType)
 
 
@@ -50,3 +54,44 @@ class FileOptions:
                         f"parquet or json"
                     )
         return dict(schemas)
+
+
+def flatten(query: str, frame: DataFrame) -> DataFrame:
+    """Returns the frame with each struct, at any depth, as its fields, named `column_field`."""
+    if not any(isinstance(field.dataType, StructType) for field in frame.schema.fields):
+        return frame
+    fields = _flat_fields(query, frame.schema)
+    return frame.select(*(col(path).alias(name) for name, path, _ in fields))
+
+
+def flat_schema(query: str, schema: StructType) -> StructType:
+    """The columns of a flattened frame."""
+    flat = StructType()
+    for name, _, kind in _flat_fields(query, schema):
+        flat.add(name, kind)
+    return flat
+
+
+def _flat_fields(query: str, schema: StructType) -> list[tuple[str, str, DataType]]:
+    """Returns the name, the path and the type of every field that is no struct."""
+    fields = list(_fields(schema, "", []))
+    seen: dict[str, str] = {}
+    for name, path, _ in fields:
+        other = seen.setdefault(name.lower(), path)
+        if other != path:
+            raise RunError(
+                f"query {query!r}: flattened, {other} and {path} would both be called {name}; "
+                f"rename one of them with AS"
+            )
+    return fields
+
+
+def _fields(
+    schema: StructType, prefix: str, above: list[str]
+) -> Iterator[tuple[str, str, DataType]]:
+    for column in schema.fields:
+        path = [*above, quoted(column.name)]
+        if isinstance(column.dataType, StructType):
+            yield from _fields(column.dataType, f"{prefix}{column.name}_", path)
+        else:
+            yield prefix + column.name, ".".join(path), column.dataType

@@ -13,11 +13,10 @@ from muntin.errors import RunError
 from muntin.spark.engine.folder import STAGED, Folder
 from muntin.spark.engine.session_kind import cores_of, is_connect
 from muntin.spark.error_text import job_error_text
-from muntin.spark.output.flatten import flatten
 from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack
 from muntin.spark.sinks.batch_buffer import BatchBuffer, Publication
 from muntin.spark.sinks.connect_folder_sink import ConnectFolderSink
-from muntin.spark.sinks.file_options import FileOptions
+from muntin.spark.sinks.file_options import FileOptions, flatten
 from muntin.spark.sinks.files_at_once import (
     can_be_at_once,
     file_without_rows,

@@ -12,7 +12,7 @@ from pyspark.sql.functions import lit
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from muntin.errors import RunError
-from muntin.runtime.arrow_bytes import from_bytes
+from muntin.runtime.arrow_batches import from_bytes
 from muntin.runtime.slicer.packing import ROWS
 from muntin.spark.engine.schemas import arrow_schema
 from muntin.spark.engine.session_kind import is_connect

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
+from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.sinks.connect_folder_sink import CheckpointSink
 from muntin.spark.sinks.folder_sink import Files
-from muntin.spark.sinks.memory_sink import MemorySink
 from muntin.spark.sinks.sink import Answers, Sink, SinkContext, SinkDefinition, naming_batch
 
 # A folder with a subfolder per query, a definition such as `Files`, a function
@@ -47,3 +47,29 @@ class FunctionSink(Sink):
             for answer in of_queries:
                 with naming_batch(batch, answer.name):
                     self._function(answer.name, answer.frame, batch)
+
+
+class MemorySink(Sink):
+    """Keeps all answers in this process: for tests and notebooks."""
+
+    def __init__(self, context: SinkContext) -> None:
+        self._session = context.session
+        self._schemas: dict[str, StructType] = {}
+        self._batches: dict[str, dict[int, list[Row]]] = {}
+
+    def write(self, batch: int, answers: Answers) -> None:
+        """Keep the batch in the place of an earlier try of it."""
+        for batches in self._batches.values():
+            batches.pop(batch, None)
+        with answers.each() as of_queries:
+            for answer in of_queries:
+                self._schemas[answer.name] = answer.frame.schema
+                with naming_batch(batch, answer.name):
+                    self._batches.setdefault(answer.name, {})[batch] = answer.frame.collect()
+
+    def answers(self, name: str) -> DataFrame | None:
+        """Returns all answers of a query so far; None if there are none yet."""
+        if name not in self._schemas:
+            return None
+        rows = [row for batch in self._batches[name].values() for row in batch]
+        return self._session.createDataFrame(rows, self._schemas[name])

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from muntin.model.time import MILLISECOND
-from muntin.runtime.arrow_bytes import from_bytes
+from muntin.runtime.arrow_batches import from_bytes
 from muntin.runtime.periodic.tree import BEGIN, NODE, gather
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE
 from muntin.runtime.slicer.packing import ROWS

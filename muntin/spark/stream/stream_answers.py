@@ -21,7 +21,6 @@ from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.relations import Relations, naming_query, naming_refused_query
 from muntin.spark.engine.listeners import Report
-from muntin.spark.output.long_form import QUERY, check_names, long_form
 from muntin.spark.output.numbered_rows import (
     NUMBER,
     PART,
@@ -32,6 +31,7 @@ from muntin.spark.output.numbered_rows import (
     rows_of_whole_queries,
 )
 from muntin.spark.output.project import Bounds, Output, Projection, from_slots, projection
+from muntin.spark.output.stacking import QUERY, check_names, long_form
 from muntin.spark.stream.key_codes import KEY_TYPES, key_code
 from muntin.spark.stream.state_report import (
     OBSERVED_FIGURES,

@@ -153,7 +153,7 @@ def digest(function: Callable[..., Any]) -> str:
 
 def is_constant(value: Any) -> bool:
     """Whether the text of a value identifies it."""
-    return type(value) in _PLAIN
+    return type(value) in _PLAIN or isinstance(value, np.generic)
 
 
 def _sources(function: Any, callers: tuple[CodeType, ...]) -> list[Any]:
@@ -250,11 +250,12 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _read(path: Path) -> Any:
-    """Returns what a file of machine code has; None if it is missing or damaged."""
+    """Returns what a file of machine code has; None if it is missing or damaged, or names a class
+    that another version of the package had."""
     try:
         parts = pickle.loads(path.read_bytes())
         os.utime(path)
-    except (OSError, EOFError, pickle.UnpicklingError):
+    except (OSError, EOFError, pickle.UnpicklingError, ImportError, AttributeError):
         return None
     return parts
 

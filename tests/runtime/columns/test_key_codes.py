@@ -13,7 +13,7 @@ from muntin.runtime.columns.key_codes import (
     normalize_floats,
     number_values,
 )
-from muntin.runtime.columns.row_order import sort_slices
+from muntin.runtime.columns.keys import sort_slices
 from tests.support.examples import examples
 from tests.support.keys import KEYS
 from tests.support.slicing import hashable

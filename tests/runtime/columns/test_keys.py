@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muntin.runtime.columns.keys import changes
+from muntin.runtime.columns.keys import changes, sort_slices
 
 NAN = float("nan")
 
@@ -74,3 +74,13 @@ def test_a_key_of_several_columns_changes_with_any_of_them():
 def test_slices_of_arrays_are_compared_as_slices():
     array = pa.array([[1.0], [2.0], [2.0], None, [3.0, 4.0]]).slice(1, 3)
     assert np.array_equal(changes([array]), [False, True])
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=60))
+def test_rows_come_by_key_and_start_and_equal_ones_as_they_were(rows):
+    keys, starts = (np.array([row[at] for row in rows], np.int64) for at in (0, 1))
+    table = pa.table({"k": keys, "start": starts, "row": np.arange(len(rows))})
+    # Keys are numbered as they first appear.
+    first = {key: number for number, key in enumerate(dict.fromkeys(keys.tolist()))}
+    by = sorted(range(len(rows)), key=lambda row: (first[keys[row]], starts[row]))
+    assert sort_slices(table, ("k",), "start").column("row").to_pylist() == by

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin.model.windows import Window
-from muntin.runtime.arrow_bytes import from_bytes
+from muntin.runtime.arrow_batches import from_bytes
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE, LateRows, OpenWindowFilter
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TREE
 from tests.support.examples import examples

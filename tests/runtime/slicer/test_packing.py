@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from muntin.runtime.arrow_bytes import from_bytes
+from muntin.runtime.arrow_batches import from_bytes
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TREE, by_bucket, pack
 
 

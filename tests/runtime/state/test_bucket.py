@@ -16,8 +16,8 @@ from muntin.model.windows import Window
 from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.runtime.arrow_bytes import from_bytes
-from muntin.runtime.columns.row_order import sort_slices
+from muntin.runtime.arrow_batches import from_bytes
+from muntin.runtime.columns.keys import sort_slices
 from muntin.runtime.periodic.rollups import is_cut
 from muntin.runtime.periodic.tree import TreeRuntime
 from muntin.runtime.state.bucket import BucketRuntime, BucketState

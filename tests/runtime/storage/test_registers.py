@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin.aggregates.aggregate import Component, function_call
-from muntin.runtime.columns.byte_rows import arrow_of, rows_of
-from muntin.runtime.columns.groups import Groups
+from muntin.runtime.columns.arrow_arrays import arrow_of, rows_of
+from muntin.runtime.columns.distinct import Groups
 from muntin.runtime.storage import register_union as union
-from muntin.runtime.storage.register_estimate import bias_tables, estimates
+from muntin.runtime.storage.registers import bias_tables, estimates
 from muntin.runtime.storage.table import component_storage
 
 WORD = 1 << 64

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 import muntin as mt
 from muntin.aggregates.parameters import LEAST, MOST
-from muntin.runtime.storage.register_estimate import bias_tables
+from muntin.runtime.storage.registers import bias_tables
 from tests.support.answers import plain
 from tests.support.comparing import Pair, assert_pairs_equal
 

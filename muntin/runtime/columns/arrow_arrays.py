@@ -1,4 +1,4 @@
-"""Arrow columns of bytes as arrays for compiled code, and back."""
+"""Arrow columns of numbers or bytes as arrays for compiled code, and bytes back."""
 
 from typing import Any, NamedTuple
 
@@ -7,10 +7,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from muntin.runtime.columns.partials import Int64s
+from muntin.runtime.columns.partials import Float64s, Int64s
 from muntin.techniques.compiled.compile import inlined
 
 Bytes = NDArray[np.uint8]
+
+
+def integers_of(column: pa.Array) -> Int64s:
+    """Returns a column of numbers or booleans as integers; a null is zero."""
+    return _numbers(column, pa.int64(), np.int64)
+
+
+def floats_of(column: pa.Array) -> Float64s:
+    """Returns a column of numbers or booleans as floats; a null is zero."""
+    return _numbers(column, pa.float64(), np.float64)
+
+
+def _numbers(column: pa.Array, kind: pa.DataType, dtype: type) -> np.ndarray:
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int64())
+    if column.null_count:
+        column = column.fill_null(0)
+    # A writable copy: read-only memory is another type to a kernel.
+    return np.array(column.cast(kind).to_numpy(zero_copy_only=False), dtype)
 
 
 class ByteRows(NamedTuple):

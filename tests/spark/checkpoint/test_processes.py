@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from muntin.errors import RunError
-from muntin.spark import process
 from muntin.spark.checkpoint import checkpoint_owner
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="start times are read from /proc")
@@ -16,26 +15,26 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="start times are read
 
 @linux
 def test_a_process_that_has_the_number_of_a_dead_one_is_another():
-    mine = process.start_time(os.getpid())
-    assert process.is_alive(os.getpid(), mine) is True
-    assert process.is_alive(os.getpid(), mine - 100) is False
+    mine = checkpoint_owner.start_time(os.getpid())
+    assert checkpoint_owner.is_alive(os.getpid(), mine) is True
+    assert checkpoint_owner.is_alive(os.getpid(), mine - 100) is False
 
 
 def test_a_number_that_nobody_has_is_a_process_that_ended():
-    assert process.is_alive(2**22 - 3, 0.0) is False
-    assert process.is_alive(2**80, 0.0) is False
+    assert checkpoint_owner.is_alive(2**22 - 3, 0.0) is False
+    assert checkpoint_owner.is_alive(2**80, 0.0) is False
 
 
 @linux
 def test_a_killed_process_is_gone_before_its_parent_notices():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
-        started = process.start_time(child.pid)
-        assert process.is_alive(child.pid, started) is True
+        started = checkpoint_owner.start_time(child.pid)
+        assert checkpoint_owner.is_alive(child.pid, started) is True
         child.kill()
         # The child stays in the table of processes until its parent waits for it.
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-        assert process.is_alive(child.pid, started) is False
+        assert checkpoint_owner.is_alive(child.pid, started) is False
     finally:
         child.stdin.close()
         child.wait()
@@ -47,18 +46,21 @@ def test_a_name_with_brackets_and_spaces_does_not_hide_the_start_time(tmp_path):
     odd.symlink_to("/bin/sleep")
     child = subprocess.Popen([str(odd), "60"])
     try:
-        assert abs(process.start_time(child.pid) - process.start_time(os.getpid())) < 3600 * 24
-        assert process.is_alive(child.pid, process.start_time(child.pid)) is True
+        assert (
+            abs(checkpoint_owner.start_time(child.pid) - checkpoint_owner.start_time(os.getpid()))
+            < 3600 * 24
+        )
+        assert checkpoint_owner.is_alive(child.pid, checkpoint_owner.start_time(child.pid)) is True
     finally:
         child.kill()
         child.wait()
 
 
 def test_without_start_times_a_living_number_proves_nothing(monkeypatch):
-    monkeypatch.setattr(process, "_boot_time", lambda: None)
-    assert process.start_time(os.getpid()) is None
-    assert process.is_alive(os.getpid(), None) is None
-    assert process.is_alive(2**22 - 3, None) is False
+    monkeypatch.setattr(checkpoint_owner, "_boot_time", lambda: None)
+    assert checkpoint_owner.start_time(os.getpid()) is None
+    assert checkpoint_owner.is_alive(os.getpid(), None) is None
+    assert checkpoint_owner.is_alive(2**22 - 3, None) is False
 
 
 class Files:
@@ -92,7 +94,7 @@ def test_an_owner_that_the_system_does_not_know_is_judged_by_its_file(monkeypatc
 @linux
 def test_an_owner_that_lives_is_refused_and_a_dead_one_is_not():
     mine = json.loads(owner_of(None)._text())
-    parent = {**mine, "pid": os.getppid(), "started": process.start_time(os.getppid())}
+    parent = {**mine, "pid": os.getppid(), "started": checkpoint_owner.start_time(os.getppid())}
     with pytest.raises(RunError, match="stop it first"):
         owner_of(Files(parent, renews=False)).refuse_if_owned()
     owner_of(Files({**parent, "started": 0.0}, renews=False)).refuse_if_owned()

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from muntin.model.windows import Edges
-from muntin.runtime.slicer.slice_starts import slice_starts
+from muntin.runtime.slicer.slicer_tree import slice_starts
 
 # Spark's timestamps are the years 1 to 9999; instants beyond are integers all the same.
 instants = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999) | st.integers(-50, 50)

@@ -1,8 +1,11 @@
-"""Gathers batches into chunks: rows enough to be worth a step, few enough to hold in memory."""
+"""Batches of Arrow rows: gathered into chunks, and as bytes, compressed where that pays."""
 
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
+
+# Fewer bytes than these are not compressed.
+_MANY_BYTES = 1 << 12
 
 
 def chunks(
@@ -10,7 +13,7 @@ def chunks(
 ) -> Iterator[pa.RecordBatch]:
     """Yields the same rows in batches of about `rows` rows, or of `size` bytes if that is fewer.
 
-    Batches that are longer are split, so that what a step takes has a bound.
+    So there are rows enough to be worth a step, and few enough to hold in memory.
     """
     waiting: list[pa.RecordBatch] = []
     held = bytes_held = 0
@@ -43,3 +46,20 @@ def _merge(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
     elif batches:
         yield from pa.Table.from_batches(batches).combine_chunks().to_batches()
+
+
+def to_bytes(table: pa.Table) -> bytes:
+    """Returns rows as an Arrow stream, compressed if they are many."""
+    sink = pa.BufferOutputStream()
+    # Keys and starts repeat: LZ4 leaves less than half of them in the time of a copy.
+    codec = "lz4" if table.nbytes > _MANY_BYTES else None
+    options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+        writer.write_table(table.combine_chunks())
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def from_bytes(data: bytes) -> pa.Table:
+    """Returns the rows of an Arrow stream."""
+    options = pa.ipc.IpcReadOptions(use_threads=False)
+    return pa.ipc.open_stream(pa.py_buffer(data), options=options).read_all()

@@ -3,7 +3,7 @@
 import pytest
 
 from muntin.errors import RunError
-from muntin.spark.output.flatten import flatten
+from muntin.spark.sinks.file_options import flatten
 from muntin.spark.sinks.folder_sink import Files
 from muntin.spark.sinks.sink import Answer
 from tests.support.made_answers import Given, opened
