@@ -19,6 +19,10 @@ from muntin.model.windows import Edges, Slicing, Window
 
 # The technique that combines all partials of every window; the default of a node.
 RECALC = "recalc"
+# The technique that combines each partial a few times, however long windows are, in their order.
+QUEUE = "two_stacks_lite"
+# The techniques whose stacks a stream keeps from batch to batch.
+_STACKS = frozenset({"two_stacks", QUEUE})
 # How many grains the gap of a session has in a stream. A session is given out when the grain after
 # it is over.
 _GRAINS_IN_A_GAP = 8
@@ -95,6 +99,12 @@ class Node(TreeNode):
             and self.parent.is_worth_picking_for(self.window)
             and all(aggregate.definition.idempotent for aggregate in self.aggregates)
         )
+
+    @property
+    def has_stacks(self) -> bool:
+        """Whether a stream keeps two stacks for the window; else each answer reads slices."""
+        named = {name for names in self.techniques for name in names}
+        return bool(named) and named <= _STACKS and not self.window.grows
 
     def without_costs(self) -> Self:
         """Returns the node without costs and techniques."""
@@ -325,6 +335,16 @@ class PeriodicTree(Tree):
         if node.window in self.levels:
             return self.levels.index(node.window) + 1
         return 0 if node.parent not in self.levels else self.levels.index(node.parent) + 1
+
+    @cached_property
+    def readers(self) -> dict[int, tuple[Node, ...]]:
+        """The nodes that answer queries, by the number of the finest level that they read."""
+        readers: dict[int, tuple[Node, ...]] = {}
+        for node in self.nodes:
+            if node.queries:
+                level = self.level_of(node)
+                readers[level] = (*readers.get(level, ()), node)
+        return readers
 
     @property
     def level_names(self) -> tuple[str, ...]:

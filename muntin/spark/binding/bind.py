@@ -17,6 +17,7 @@ from muntin.model.query import Family, Query
 from muntin.model.trees import PeriodicTree, Tree
 from muntin.optimizer.choose_techniques import with_techniques
 from muntin.optimizer.plan_for_stream import move_to_slices
+from muntin.optimizer.window_stacks import with_stream_techniques
 from muntin.spark.binding.bound_tree import (
     AnswerTypes,
     BoundDataTree,
@@ -88,7 +89,7 @@ def _is_sparks(query: Query) -> bool:
 
 def _bind(plan: Plan, relations: Relations, *, is_stream: bool) -> BoundPlan:
     plan, data_trees = _bind_data_trees(plan, relations, is_stream=is_stream)
-    plan, periodic_trees = _bind_periodic_trees(plan, relations)
+    plan, periodic_trees = _bind_periodic_trees(plan, relations, is_stream=is_stream)
     return BoundPlan(plan=plan, trees=(*periodic_trees, *data_trees))
 
 
@@ -129,7 +130,9 @@ def _bind_data_trees(
     return plan, _with_trees(trees, plan.data_trees)
 
 
-def _bind_periodic_trees(plan: Plan, relations: Relations) -> tuple[Plan, list[BoundPeriodicTree]]:
+def _bind_periodic_trees(
+    plan: Plan, relations: Relations, *, is_stream: bool
+) -> tuple[Plan, list[BoundPeriodicTree]]:
     for query in plan.queries:
         if (
             isinstance(query, Query)
@@ -160,7 +163,7 @@ def _bind_periodic_trees(plan: Plan, relations: Relations) -> tuple[Plan, list[B
     if reasons:
         plan = leave_to_spark(plan, reasons)
         trees = _with_trees(trees, plan.periodic_trees)
-    trees = [_with_techniques(each, plan, relations) for each in trees]
+    trees = [_with_techniques(each, plan, relations, is_stream=is_stream) for each in trees]
     return plan.with_trees(periodic=(each.tree for each in trees)), trees
 
 
@@ -231,7 +234,7 @@ def _bind_periodic_tree(
 
 
 def _with_techniques(
-    bound: BoundPeriodicTree, plan: Plan, relations: Relations
+    bound: BoundPeriodicTree, plan: Plan, relations: Relations, *, is_stream: bool
 ) -> BoundPeriodicTree:
     """Returns the tree with the techniques for its types: a plan knows only the functions."""
     ansi = is_ansi(relations.session)
@@ -240,6 +243,9 @@ def _with_techniques(
         value_type = value_type_of(component, aggregate, bound.types)
         return (component.representation(value_type, ansi=ansi).monoid,)
 
+    if is_stream:
+        (part,) = plan.workload_of(plan.queries_of(bound.tree).values()).by_grouping
+        return replace(bound, tree=with_stream_techniques(bound.tree, part, monoids))
     return replace(bound, tree=with_techniques(bound.tree, plan.workload.options, monoids))
 
 
