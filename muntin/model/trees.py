@@ -7,6 +7,7 @@ as they arrive (Cutty). Both have the interface of `Tree`.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from math import isqrt
 from typing import Any, Self
 
 from muntin.aggregates.aggregate import Aggregate
@@ -21,8 +22,11 @@ from muntin.model.windows import Edges, Slicing, Window
 RECALC = "recalc"
 # The technique that combines each partial a few times, however long windows are, in their order.
 QUEUE = "two_stacks_lite"
+# The same in steps, so that no single answer waits for many combines.
+QUEUE_IN_STEPS = "daba"
+_IN_STEPS = frozenset({QUEUE_IN_STEPS, "daba_lite"})
 # The techniques whose stacks a stream keeps from batch to batch.
-_STACKS = frozenset({"two_stacks", QUEUE})
+STACKS = frozenset({"two_stacks", QUEUE}) | _IN_STEPS
 # How many grains the gap of a session has in a stream. A session is given out when the grain after
 # it is over.
 _GRAINS_IN_A_GAP = 8
@@ -104,7 +108,7 @@ class Node(TreeNode):
     def has_stacks(self) -> bool:
         """Whether a stream keeps two stacks for the window; else each answer reads slices."""
         named = {name for names in self.techniques for name in names}
-        return bool(named) and named <= _STACKS and not self.window.grows
+        return bool(named) and named <= STACKS and not self.window.grows
 
     def without_costs(self) -> Self:
         """Returns the node without costs and techniques."""
@@ -345,6 +349,23 @@ class PeriodicTree(Tree):
                 level = self.level_of(node)
                 readers[level] = (*readers.get(level, ()), node)
         return readers
+
+    def suffix_cell(self, node: Node) -> int | None:
+        """Returns the width of the cells by which the suffixes of a node's stacks are made in two
+        steps; None if they are made at once.
+
+        It is that of a level, whose cells are then read, or such that there are about as many cells
+        as intervals begin in one.
+        """
+        window = node.window
+        if _IN_STEPS.isdisjoint(name for names in node.techniques for name in names):
+            return None
+        block = -(-window.size // window.slide) * window.slide
+        for level in reversed(self.levels):
+            periods = (level.size % window.slide, block % level.size)
+            if periods == (0, 0) and (window.offset - level.offset) % level.size == 0:
+                return level.size
+        return window.slide * isqrt(block // window.slide)
 
     @property
     def level_names(self) -> tuple[str, ...]:

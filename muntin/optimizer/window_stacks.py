@@ -8,16 +8,17 @@ key for each answer, however long the window is, but writes a suffix for each, a
 Prices are in compiled combines, measured with 20,000 keys and four components on one core.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from math import inf
 
 from muntin.model.time import SECOND
-from muntin.model.trees import QUEUE, RECALC, Node, PeriodicTree
+from muntin.model.trees import QUEUE, QUEUE_IN_STEPS, RECALC, Node, PeriodicTree
 from muntin.model.windows import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.choose_techniques import Monoids, monoids_of_all_types, with_techniques
-from muntin.optimizer.costs import live_pairs, node_cost, partials_per_second
+from muntin.optimizer.costs import combine_cost, live_pairs, partials_per_second
 
 # A row of slices or cells that is read and put in order.
 _READ = 45.0
@@ -25,9 +26,9 @@ _READ = 45.0
 _SUFFIX, _STACKS = 125.0, 250.0
 # Each slice is combined into the newer row, into a suffix, and in an answer.
 _COMBINES = 3.0
-# The most suffixes of a key that a batch makes; under `latency`, no more than a window without
-# levels reads.
-_MOST_SUFFIXES, _MOST_AT_ONCE = 256, 64
+# The most suffixes of a key that are made at once; under `latency`, no more than a window without
+# levels reads. Those of longer windows are made in steps.
+_AT_ONCE, _AT_ONCE_LATENCY = 256, 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +48,10 @@ _DENSE = _Events(rate=inf, keys=1.0)
 
 
 def windows_for_stacks(tree: PeriodicTree, *, latency: bool) -> frozenset[Window]:
-    """Returns the windows for which two stacks are cheaper than the tree's levels where every key
-    has events in every slice; with fewer events, slices are few, and levels save nothing."""
-    return _choose(tree, _DENSE, monoids_of_all_types, latency=latency)
+    """Returns the windows that need no levels, since two stacks whose suffixes are made at once are
+    cheaper where every key has events in every slice. With fewer events, levels save nothing."""
+    chosen = _choose(tree, _DENSE, monoids_of_all_types)
+    return frozenset(window for window in chosen if _are_made_at_once(window, latency=latency))
 
 
 def with_stream_techniques(
@@ -64,19 +66,35 @@ def with_stream_techniques(
     options = workload.options
     tree = with_techniques(tree, options, monoids)
     if options.technique is None:
-        chosen = _choose(tree, events, monoids, latency=options.latency)
-        tree = replace(tree, nodes=tuple(_name(node, node.window in chosen) for node in tree.nodes))
-    nodes = [replace(node, cost=_making_cost(node, tree, workload)) for node in tree.nodes]
-    spent = {node.window: node.cost for node in nodes}
+        chosen = _choose(tree, events, monoids)
+        nodes = [
+            _name(node, _technique(node.window, chosen, latency=options.latency))
+            for node in tree.nodes
+        ]
+        tree = replace(tree, nodes=tuple(nodes))
+    spent = {node.window: _answer_cost(node, tree, workload) for node in tree.nodes}
     for readers in tree.readers.values():
         for node, read in _shared_readings(readers, tree, events):
-            spent[node.window] += _stacks_cost(node, tree, events) if node.has_stacks else read
+            if node.has_stacks:
+                spent[node.window] += _stacks_cost(node, tree, events)
+            else:
+                spent[node.window] += read + _combining_cost(node, tree, events)
     return replace(tree, nodes=tuple(replace(node, cost=spent[node.window]) for node in nodes))
 
 
-def _name(node: Node, has_stacks: bool) -> Node:
-    """Returns the node with the technique of a stream; sets of values are always swept."""
-    name = QUEUE if has_stacks else RECALC
+def _technique(window: Window, chosen: Collection[Window], *, latency: bool) -> str:
+    """Returns the technique of a window, given the windows that have two stacks."""
+    if window not in chosen:
+        return RECALC
+    return QUEUE if _are_made_at_once(window, latency=latency) else QUEUE_IN_STEPS
+
+
+def _are_made_at_once(window: Window, *, latency: bool) -> bool:
+    return window.size <= (_AT_ONCE_LATENCY if latency else _AT_ONCE) * window.slide
+
+
+def _name(node: Node, name: str) -> Node:
+    """Returns the node with a technique for all but sets of values, which are always swept."""
     return replace(
         node,
         techniques=tuple(
@@ -89,37 +107,33 @@ def _name(node: Node, has_stacks: bool) -> Node:
     )
 
 
-def _choose(
-    tree: PeriodicTree, events: _Events, monoids: Monoids, *, latency: bool
-) -> frozenset[Window]:
+def _choose(tree: PeriodicTree, events: _Events, monoids: Monoids) -> frozenset[Window]:
     """Returns the windows that have two stacks in the cheapest choice.
 
     Windows read their slices with the longest that closes at the same time. So the longest ones
     have stacks, or none have.
     """
     chosen: set[Window] = set()
-    most = _MOST_AT_ONCE if latency else _MOST_SUFFIXES
     for readers in tree.readers.values():
-        nodes = [
-            node for node in _longest_first(readers) if _may_have_stacks(node, monoids, most=most)
-        ]
+        nodes = [node for node in _longest_first(readers) if _may_have_stacks(node, monoids)]
         # What is saved, in all, if so many of the longest have stacks.
         saved = [0.0] * (len(nodes) + 1)
         latest: dict[int, int] = {}
         for place, node in enumerate(nodes):
             read = _reading_cost(node, tree, events)
+            kept = _stacks_cost(node, tree, events) - _combining_cost(node, tree, events)
             # It is read for a longer one, too, as long as that has no stacks.
             shared = [at for slide, at in latest.items() if node.window.slide % slide == 0]
             if shared:
                 saved[max(shared) + 1] -= read
-            saved[place + 1] += read - _stacks_cost(node, tree, events)
+            saved[place + 1] += read - kept
             latest[node.window.slide] = place
         total = list(accumulate(saved))
         chosen.update(node.window for node in nodes[: total.index(max(total))])
     return frozenset(chosen)
 
 
-def _may_have_stacks(node: Node, monoids: Monoids, *, most: int) -> bool:
+def _may_have_stacks(node: Node, monoids: Monoids) -> bool:
     """Whether a node's partials are a few values, which combine at once, and enough are open.
 
     Sets of values and registers are as large for one slice as for many, so that a suffix for each
@@ -133,7 +147,7 @@ def _may_have_stacks(node: Node, monoids: Monoids, *, most: int) -> bool:
     )
     return (
         not node.window.grows
-        and 2 * node.window.slide < node.window.size <= most * node.window.slide
+        and node.window.size > 2 * node.window.slide
         and all(monoid.sweep is None and monoid.only is None for monoid in possible)
     )
 
@@ -161,6 +175,19 @@ def _reading_cost(node: Node, tree: PeriodicTree, events: _Events) -> float:
     return _READ * _rows_read(node, tree, events) * SECOND / node.window.slide
 
 
+def _combining_cost(node: Node, tree: PeriodicTree, events: _Events) -> float:
+    """Returns the cost per second of combining what was read."""
+    return _components(node) * _rows_read(node, tree, events) * SECOND / node.window.slide
+
+
+def _components(node: Node) -> int:
+    return sum(
+        not component.is_set_of_values
+        for aggregate in node.aggregates
+        for component in aggregate.components
+    )
+
+
 def _rows_read(node: Node, tree: PeriodicTree, events: _Events) -> float:
     """Returns how many rows an interval is made of, of all keys.
 
@@ -181,17 +208,22 @@ def _stacks_cost(node: Node, tree: PeriodicTree, events: _Events) -> float:
     each slice, which is read once more when its suffix is made."""
     window = node.window
     keys = events.rows(window.size, window.size)
-    components = sum(len(aggregate.components) for aggregate in node.aggregates)
     slices = events.rows(SECOND / tree.slicing.rate, window.slide)
-    each = (_SUFFIX + _STACKS + _COMBINES * components) * keys + _READ * slices
+    if tree.suffix_cell(node) is not None:
+        # Cells are few, but are made of slices.
+        slices *= 2
+    each = (_SUFFIX + _STACKS + _COMBINES * _components(node)) * keys + _READ * slices
     return each * SECOND / window.slide
 
 
-def _making_cost(node: Node, tree: PeriodicTree, workload: Workload) -> float:
-    """Returns the cost of combining, of the cells of a level, and of answers."""
+def _answer_cost(node: Node, tree: PeriodicTree, workload: Workload) -> float:
+    """Returns the cost per second of answers, of sweeping sets of values, and of a level."""
     source = node.parent or tree.slicing
-    spent = node_cost(node.window, node.aggregates, source, workload, queries=len(node.queries))
+    made = partials_per_second(node.window, workload)
+    sets = [aggregate for aggregate in node.aggregates if aggregate.sets_of_values]
+    spent = combine_cost(source, node.window, sets, workload)
+    spent += workload.prices.answer * len(node.queries) * made
     if node.window in tree.levels:
-        spent += _READ * partials_per_second(source, workload)
-        spent += _SUFFIX * partials_per_second(node.window, workload)
+        read = partials_per_second(source, workload)
+        spent += (_READ + _components(node)) * read + _SUFFIX * made
     return spent

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.model.trees import QUEUE, RECALC, Node, PeriodicTree
+from muntin.model.trees import QUEUE, RECALC, STACKS, Node, PeriodicTree
 from muntin.model.windows import Slicing, Window
 from muntin.runtime.columns.keys import sort_slices
 from muntin.runtime.periodic.tree import BEGIN, TreeRuntime, answer_rows, begins_between
@@ -169,8 +169,8 @@ class _PeriodicStep(TreeStep):
                 stored.pop(node.window, None),
                 levels=levels,
                 level=level,
-                given=interval.given,
-                begins=self._begins.get(node.window),
+                cell=tree.tree.suffix_cell(node),
+                interval=interval,
             )
             for level, nodes in tree.tree.readers.items()
             for node in nodes
@@ -223,8 +223,9 @@ def _reading_slices(node: Node) -> Node:
     Where one interval ends in a batch, two stacks combine its rows once, as `recalc` does. If many
     end, as when a stream catches up, they do not combine a row for each of them.
     """
+    queues = {RECALC, *STACKS}
     techniques = tuple(
-        tuple(QUEUE if name == RECALC and not node.window.grows else name for name in names)
+        tuple(QUEUE if name in queues and not node.window.grows else name for name in names)
         for names in node.techniques
     )
     return replace(node, parent=None, techniques=techniques)

@@ -15,9 +15,13 @@ block           block
 A suffix is read once, when its interval ends, so each is a segment of its own. A late slice behind
 the end of the older block goes into the newer row. One of the older block is kept apart, and added
 to the intervals that hold it.
+
+Where a block has very many intervals, its suffixes are made in two steps, so that no batch makes
+all of them: when the block is over, those at the begins of some cells; and when intervals begin in
+a cell, those in it, from its slices and the suffix behind it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,9 +34,11 @@ from muntin.runtime.periodic.suffixes import suffixes
 from muntin.runtime.state.level_store import columns_of
 from muntin.runtime.state.levels import Levels
 from muntin.runtime.state.segments import Segment, SegmentAllocator
-from muntin.runtime.state.stream_tree import concatenate
+from muntin.runtime.state.stream_tree import Interval, concatenate
 from muntin.runtime.storage.layout import Layout
 
+# Rows, or where they are stored.
+_Rows = pa.Table | Segment
 # If more than a third of the intervals of a block end in a batch, it is cheaper to read slices.
 _SHARE_OF_BLOCK = 3
 
@@ -50,14 +56,17 @@ class StacksState:
     newer: Segment | None = None
     # Late slices of the older block.
     late: Segment | None = None
-    # The suffixes of the older block, by where they start.
+    # The suffixes of the older block, for the intervals that begin before `made`; and those at the
+    # begins of the cells from there on. The start of a segment is that of its suffixes.
     older: tuple[Segment, ...] = ()
+    made: int = 0
+    cells: tuple[Segment, ...] = ()
 
     @property
     def segments(self) -> list[Segment]:
         """All its segments."""
         single = (each for each in (self.newer, self.late) if each is not None)
-        return [*single, *self.older]
+        return [*single, *self.older, *self.cells]
 
     def to_json(self) -> list[Any]:
         """Returns the state as data for `json.dumps`."""
@@ -70,12 +79,14 @@ class StacksState:
             self.newer,
             self.late,
             self.older,
+            self.made,
+            self.cells,
         ]
 
     @staticmethod
     def from_json(data: Sequence[Any]) -> "StacksState":
         """Returns the state that `to_json` wrote."""
-        (size, slide, offset), columns, block, reached, newer, late, older = data
+        (size, slide, offset), columns, block, reached, newer, late, older, made, cells = data
         return StacksState(
             window=Window(size=size, slide=slide, offset=offset),
             columns=tuple(columns),
@@ -84,6 +95,8 @@ class StacksState:
             newer=newer and Segment(*newer),
             late=late and Segment(*late),
             older=tuple(Segment(*each) for each in older),
+            made=made,
+            cells=tuple(Segment(*each) for each in cells),
         )
 
 
@@ -103,30 +116,29 @@ class WindowStacks:
         *,
         levels: Levels,
         level: int,
-        given: int,
-        begins: tuple[int, int] | None,
+        cell: int | None,
+        interval: Interval,
     ) -> None:
         """`layout` has the components of the window, and `level` is the finest that it reads.
-        `begins` has the first interval that ends in this batch, and an instant that none of them
-        begins after; None without any. Those that end by `given` had ended before."""
+        `cell` is the width of cells if suffixes are made in two steps."""
         self._window, self._layout, self._allocator = window, layout, allocator
         self._levels, self._level = levels, level
-        # The intervals that end in this batch.
-        self._ended = range(0)
-        if begins is not None:
-            self._ended = range(begins[0], begins[1] + 1, window.slide)
+        # The first interval that is open before the batch, and those that end in it.
+        self._first_open = window.first_after(interval.given - window.size)
+        self._ended = range(self._first_open, interval.until - window.size + 1, window.slide)
         # A whole number of slides, so that an interval has parts of two blocks at most.
         self._length = -(-window.size // window.slide) * window.slide
+        self._cell = cell or self._length
         self._stored = [] if known is None else known.segments
         is_usable = known is not None and known.columns == columns_of(layout)
         self._known = known if is_usable and self._are_few else None
-        self._first_open = window.first_after(given - window.size)
         self._is_read = False
-        self._block = self._reached = 0
+        self._block = self._reached = self._made = 0
         self._newer: pa.Table | None = None
         self._late: pa.Table | None = None
-        # Suffixes that were made in this batch.
-        self._fresh: dict[int, pa.Table] = {}
+        # Suffixes, by where they start: for intervals, and at the begins of cells.
+        self._older: dict[int, _Rows] = {}
+        self._cells: dict[int, _Rows] = {}
         # How many partials were combined into others.
         self.combined = 0
 
@@ -154,8 +166,11 @@ class WindowStacks:
         for begin in self._ended:
             if begin + size > self._block + self._length:
                 self._flip(begin)
+            elif self._made <= begin < self._block:
+                self._make_suffixes(begin)
             self._reach(begin + size)
-            parts = [self._older(begin), self._late_from(begin), self._newer]
+            older = self._rows_of(self._older.get(begin))
+            parts = [older, self._late_from(begin), self._newer]
             found = self._combine(parts, Window(size=size, slide=size, offset=begin))
             if found is not None:
                 yield found
@@ -179,8 +194,6 @@ class WindowStacks:
                 self._is_read = True
         if not self._is_read:
             return None
-        stored = () if self._known is None else self._known.older
-        fresh = (self._put(rows) for at, rows in self._fresh.items() if at >= self._first_open)
         return StacksState(
             window=self._window,
             columns=columns_of(self._layout),
@@ -188,11 +201,19 @@ class WindowStacks:
             reached=self._reached,
             newer=self._put(self._newer),
             late=self._put(self._late_from(self._first_open)),
-            older=(
-                *(segment for segment in stored if segment.first >= self._first_open),
-                *(segment for segment in fresh if segment is not None),
-            ),
+            older=self._put_from(self._older, self._first_open),
+            made=self._made,
+            cells=self._put_from(self._cells, self._made),
         )
+
+    def _put_from(self, suffixes: Mapping[int, _Rows], first: int) -> tuple[Segment, ...]:
+        """Store the suffixes that start at an instant or later, and return where they are."""
+        put = (
+            rows if isinstance(rows, Segment) else self._put(rows)
+            for start, rows in suffixes.items()
+            if start >= first
+        )
+        return tuple(segment for segment in put if segment is not None)
 
     def _put(self, table: pa.Table | None) -> Segment | None:
         if table is None or not table.num_rows:
@@ -201,9 +222,13 @@ class WindowStacks:
 
     def _read(self, known: StacksState) -> None:
         self._is_read = True
-        self._block, self._reached = known.block, known.reached
-        self._newer = known.newer and self._allocator.read(known.newer.number)
-        self._late = known.late and self._allocator.read(known.late.number)
+        self._block, self._reached, self._made = known.block, known.reached, known.made
+        self._older = {segment.first: segment for segment in known.older}
+        self._cells = {segment.first: segment for segment in known.cells}
+        self._newer, self._late = self._rows_of(known.newer), self._rows_of(known.late)
+
+    def _rows_of(self, rows: _Rows | None) -> pa.Table | None:
+        return self._allocator.read(rows.number) if isinstance(rows, Segment) else rows
 
     def _start(self, reached: int) -> None:
         """Make both stacks of slices, up to an end of the window."""
@@ -224,15 +249,34 @@ class WindowStacks:
         self._late = self._combine([self._late, older], INSTANTS)
 
     def _flip(self, begin: int) -> None:
-        """Go on to the next block: make the suffixes of this one from an instant on."""
+        """Go on to the next block, and make the suffixes of this one from an instant on."""
+        first = begin + self._cell - (begin - self._block) % self._cell
         self._block += self._length
-        self._reached, self._newer, self._late, self._fresh = self._block, None, None, {}
+        self._reached, self._newer, self._late = self._block, None, None
+        self._cells = self._suffixes(first, self._block, width=self._cell)
+        self._make_suffixes(begin)
+
+    def _make_suffixes(self, begin: int) -> None:
+        """Make the suffixes of the cell in which an interval begins, from there on."""
+        self._made = min((start for start in self._cells if start > begin), default=self._block)
+        behind = self._rows_of(self._cells.get(self._made))
         slide = self._window.slide
-        rows = self._slices(begin, self._block, width=slide)
-        if rows is not None:
-            self._fresh = dict(suffixes(rows, self._layout, begin, slide))
-            # The first suffix of a key has all its slices.
-            self.combined += rows.num_rows - self._fresh[begin].num_rows
+        self._older = self._suffixes(begin, self._made, width=slide, behind=behind)
+        # Late slices before are among the slices that these were made of.
+        self._late = self._late_from(self._made)
+
+    def _suffixes(
+        self, begin: int, end: int, *, width: int, behind: pa.Table | None = None
+    ) -> dict[int, _Rows]:
+        """Returns the suffixes at instants a width apart, of slices between two instants and of
+        the suffix behind them."""
+        rows = concatenate([self._slices(begin, end, width=width), behind])
+        if rows is None:
+            return {}
+        found = dict(suffixes(rows, self._layout, begin, width))
+        # The first suffix of a key has all its rows.
+        self.combined += rows.num_rows - found[begin].num_rows
+        return {start: table for start, table in found.items() if start < end}
 
     def _reach(self, end: int) -> None:
         """Add the slices up to an end of the window to the newer row."""
@@ -246,18 +290,19 @@ class WindowStacks:
         return Window(size=self._length, slide=self._length, offset=self._block)
 
     def _slices(self, begin: int, end: int, *, width: int) -> pa.Table | None:
-        """Returns slices, or cells of levels that are inside steps of a width, between instants."""
-        step = Window(size=width, slide=width, offset=begin)
-        rows = self._levels.rows(self._level, {step: (begin, end - width)})
-        return None if rows is None else rows.select(columns_of(self._layout))
+        """Returns slices between instants, or cells of levels that are inside steps of a width.
 
-    def _older(self, begin: int) -> pa.Table | None:
-        """Returns the suffixes that start at an instant."""
-        if begin in self._fresh:
-            return self._fresh[begin]
-        stored = () if self._known is None else self._known.older
-        found = [segment for segment in stored if segment.first == begin]
-        return self._allocator.read(found[0].number) if found else None
+        The last step may be shorter.
+        """
+        if begin >= end:
+            return None
+        step = Window(size=width, slide=width, offset=begin)
+        steps = {step: (begin, end - width)} if begin + width <= end else {}
+        rest = (end - begin) % width
+        if rest:
+            steps[Window(size=rest, slide=rest, offset=end)] = (end - rest, end - rest)
+        rows = self._levels.rows(self._level, steps)
+        return None if rows is None else rows.select(columns_of(self._layout))
 
     def _late_from(self, begin: int) -> pa.Table | None:
         if self._late is None:

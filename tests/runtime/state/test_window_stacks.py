@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from muntin.aggregates.aggregate import count, max_
 from muntin.model.query import Query
 from muntin.model.time import HOUR, MINUTE, SECOND
-from muntin.model.trees import QUEUE, RECALC, PeriodicTree
+from muntin.model.trees import QUEUE, QUEUE_IN_STEPS, RECALC, PeriodicTree
 from muntin.model.windows import Edges, Slicing, Window
 from muntin.model.workload import workload
 from muntin.optimizer.costs import operations_per_slice
@@ -95,7 +95,7 @@ events = st.tuples(st.sampled_from("abc"), st.integers(-60, 12), values)
 steps = st.tuples(
     st.sampled_from([0, 1, 1, 1, 2, 2, 3, 5, 30, 300]),
     st.lists(events, max_size=5),
-    st.sampled_from([*[QUEUE] * 12, RECALC]),
+    st.sampled_from([*[QUEUE] * 12, *[QUEUE_IN_STEPS] * 12, RECALC]),
 )
 
 
@@ -142,7 +142,11 @@ def test_stacks_give_what_slices_give(cells, windows, more, batches, changes, re
 
 @pytest.mark.parametrize(
     ("size", "slide", "named"),
-    [(HOUR, MINUTE, QUEUE), (24 * HOUR, 10 * MINUTE, QUEUE), (24 * HOUR, MINUTE, RECALC)],
+    [
+        (HOUR, MINUTE, QUEUE),
+        (24 * HOUR, 10 * MINUTE, QUEUE),
+        (24 * HOUR, MINUTE, QUEUE_IN_STEPS),
+    ],
 )
 def test_a_stream_combines_as_the_technique_of_its_plan_says(size, slide, named):
     """A batch for each slide; the first block is filled before answers are counted."""
@@ -152,8 +156,8 @@ def test_a_stream_combines_as_the_technique_of_its_plan_says(size, slide, named)
     assert {name for names in node.techniques for name in names} == {named}
     stream, answers, combined = Stream(), 0, 0
     block = size // slide
-    # Up to the third block; by levels, some of it.
-    steps = 3 * block if named == QUEUE else block + 100
+    # Up to the third block; of the longest window, one flip and some of its cells.
+    steps = 3 * block if named == QUEUE else 2 * block + 60
     first = [(key, step * slide, 1.0, 1) for step in range(block) for key in "ab"]
     stream.batch(tree, first, block * slide)
     for step in range(block, steps):
@@ -166,13 +170,10 @@ def test_a_stream_combines_as_the_technique_of_its_plan_says(size, slide, named)
             combined += stream.combined
     slices = Slicing(edges=(Edges(period=slide),), rate=SECOND / slide)
     assert combined / answers <= operations_per_slice(named, [window], slices)
-    if named == QUEUE:
-        assert combined / answers <= 3
-        (stacks,) = stream.known.stacks
-        assert sum(segment.rows for segment in stacks.segments) <= 2 * block
-    else:
-        # A level of 24 minutes: its cells, and slices at both ends.
-        assert combined / answers <= 60 + 2 * 24 + 2
+    (stacks,) = stream.known.stacks
+    # A row for each interval and key at most; in steps, about twice the root of that.
+    most = block if named == QUEUE else 3 * math.isqrt(block)
+    assert sum(segment.rows for segment in stacks.segments) <= 2 * most
 
 
 def test_a_slice_of_a_closed_block_counts_for_the_windows_that_are_open():

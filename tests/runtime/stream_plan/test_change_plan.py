@@ -286,7 +286,7 @@ def test_what_an_earlier_version_left_to_the_runtime_is_named_when_it_goes_on():
     stored = stream_plan_from_json(data)
     assert stored.trees[0].tree.nodes[0].techniques == (("recalc",),)
     found = resume_plan(stored, plan)
-    assert found.trees[0].tree.nodes[0].techniques == (("subtract",),)
+    assert found.trees[0].tree.nodes[0].techniques == (("two_stacks_lite",),)
     assert found == running
 
 
