@@ -23,7 +23,7 @@ a cell, those in it, from its slices and the suffix behind it.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,7 +38,7 @@ from muntin.runtime.state.stream_tree import Interval, concatenate
 from muntin.runtime.storage.layout import Layout
 
 # Rows, or where they are stored.
-_Rows = pa.Table | Segment
+_Rows: TypeAlias = pa.Table | Segment
 # If more than a third of the intervals of a block end in a batch, it is cheaper to read slices.
 _SHARE_OF_BLOCK = 3
 
