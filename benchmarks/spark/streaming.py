@@ -24,7 +24,7 @@ from muntin.measure.processes import Cost, measure_in_turns
 from muntin.measure.progress import Steps
 from muntin.model.query import Query
 from muntin.optimizer.strategies import STEADY
-from muntin.spark.engine.settings import settings
+from muntin.spark.engine.settings import temporary_settings
 from muntin.spark.output.stacking import QUERY, with_query_name
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.stream.source import SETTINGS
@@ -94,7 +94,7 @@ def streaming(
     with (
         TemporaryDirectory(prefix="muntin-bench-") as folder,
         Steps(1 + len(sets) * (2 * (warm_up_turns + repeats) + 1)) as bar,
-        settings(session, stream_settings()),
+        temporary_settings(session, stream_settings()),
     ):
         with bar.step(f"making {events:,} events"):
             write_stream_files(readings(session, events, keys, RATE, FILES), Path(folder, "events"))
