@@ -110,7 +110,7 @@ def draw_mix(count: int, seed: int = 11) -> list[Query]:
 def ten_teams() -> list[Query]:
     """Returns ten queries as dashboards ask them, by six sets of keys, some with a filter."""
     return [
-        _query(number, *in_minutes(lengths), functions, keys.split(), where)
+        _query(number, in_minutes(lengths)[0], functions, keys.split(), where)
         for number, (keys, where, lengths, functions) in enumerate(_TEN)
     ]
 
