@@ -65,7 +65,7 @@ class Supervisor:
             launcher.count_restart(error)
             launcher.retry.wait()
         else:
-            launcher.end_with(error)
+            launcher.end_with_error(error)
 
     def _remove_empty_trees(self) -> None:
         """Restart without the trees that queries have left, once these have given all they had."""
