@@ -75,7 +75,7 @@ SETS = query(
         **{
             name: each
             for name, each in VALUES.items()
-            if name not in ("pairs", "sum_loads") and not each.definition.is_bounded
+            if name not in ("pairs", "sum_loads") and not each.definition.is_approximate
         },
         "n": mt.count(),
     },
