@@ -43,14 +43,9 @@ class Setting:
 
     def queries(self, number: int) -> list[Query]:
         """Returns MIN over each window, by device, as in the paper's figure 1."""
+        low = {"low": min_("temp")}
         return [
-            Query(
-                name=f"q{index}",
-                window=window,
-                aggregates={"low": min_("temp")},
-                keys=["device"],
-                time="ts",
-            )
+            Query(name=f"q{index}", window=window, aggregates=low, keys=["device"], time="ts")
             for index, window in enumerate(self.windows(number))
         ]
 

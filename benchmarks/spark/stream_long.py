@@ -3,17 +3,17 @@
 import gc
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pyspark.sql import DataFrame, SparkSession
 from rich.table import Table
 
-from benchmarks.harness.report import make_table
+from benchmarks.harness.report import Report, make_table
 from benchmarks.harness.sets import SETS
+from benchmarks.harness.streams import WATERMARK, stream_settings
 from benchmarks.spark.sharing import plain_spark
-from benchmarks.spark.streaming import WATERMARK, stream_settings
 from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.measure.processes import private_memory
@@ -57,15 +57,11 @@ Sizes = dict[int, dict[str, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LongReport:
+class LongReport(Report):
     """A stream early and late: plain Spark's one query, and a pipeline of ten."""
 
     plain: Sizes
     muntin: Sizes
-
-    def to_json(self) -> dict[str, object]:
-        """Returns all figures by name."""
-        return asdict(self)
 
     def tables(self) -> list[Table]:
         """Returns a row for each figure, early and late."""

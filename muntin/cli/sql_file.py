@@ -92,7 +92,7 @@ class SqlFile:
             for statement in self._statements():
                 if statement.name == error.query:
                     line, column = statement.place(statement.find(error.fragment or ""))
-                    message = f"query {error.query!r}: {drop_position(error.said)}"
+                    message = f"query {error.query!r}: {drop_position(error.spark_message)}"
                     raise RunError(f"{self.path}:{line}:{column}: {message}") from None
             raise
 

@@ -94,7 +94,7 @@ class DataWindowAnswers(SharedAnswers):
             nodes=nodes,
             frame=self._all_answers if stored is None else stored,
             aggregates={
-                part.name: from_slots(nodes[bound.tree.number_of(part.name)], layout.layout, bound)
+                part.name: from_slots(nodes[bound.tree.node_index(part.name)], layout.layout, bound)
                 for part in parts
             },
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from muntin.errors import RunError, no_frame
+from muntin.errors import RunError, not_a_dataframe
 from muntin.model.query import Query
 from muntin.model.time import format_duration, parse_duration
 from muntin.model.windows import Duration
@@ -78,7 +78,7 @@ def _of_tables(
     """Returns queries over tables, of which one is a stream, or several are made of one stream."""
     for name, frame in tables.items():
         if not isinstance(frame, DataFrame):
-            raise no_frame(repr(name), frame)
+            raise not_a_dataframe(repr(name), frame)
     streams = {name: frame for name, frame in tables.items() if frame.isStreaming}
     if not streams:
         raise RunError(

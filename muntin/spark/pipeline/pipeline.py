@@ -294,7 +294,7 @@ class Pipeline:
         work = workload(queries)
         if not isinstance(queries, Workload):
             work = self._with_measurements(self.plan.workload_of(work.queries))
-        if work.plain or work.data_windows or self.plan.data_trees:
+        if work.plain_queries or work.data_window_queries or self.plan.data_trees:
             # If they are wrong, binding raises the error.
             self._replanner = None
             return PlanChange(plan=plan_for_stream(optimize(work, self.plan.strategy)))

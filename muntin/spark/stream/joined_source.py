@@ -17,7 +17,7 @@ from muntin.spark.engine.stream_paths import (
 from muntin.spark.frames.stream_frames import StreamInput
 from muntin.spark.stream.joined_events import JoinedStream
 from muntin.spark.stream.source import Source
-from muntin.sql_text import SqlText, quoted
+from muntin.sql_text import SqlText, quote_name
 
 # The data itself, in a query that names no table.
 _DATA = SqlText(("", ""), ("",))
@@ -56,7 +56,7 @@ class JoinedSource(Source):
         paths: dict[SqlText, StreamPath] = {}
         times: dict[int, str] = {}
         for tree in plan.trees:
-            query = next(iter(plan.queries_of(tree).values())).asked
+            query = next(iter(plan.queries_of(tree).values())).whole_query
             with naming_query(query):
                 path, place = self._path(tree.grouping, query.name, relations)
             paths[tree.grouping.relation] = path
@@ -67,7 +67,7 @@ class JoinedSource(Source):
             )
             raise RunError(f"a stream has one time, and there are several: {', '.join(named)}")
         column = self.data.columns[next(iter(times))]
-        own = Grouping(relation=_DATA, time=quoted(column), where=None, keys=())
+        own = Grouping(relation=_DATA, time=quote_name(column), where=None, keys=())
         frame, watched = self._with_watermark(own)
         whole = (relation for relation, path in paths.items() if self._has_every_row(path))
         joined = JoinedStream(
@@ -79,7 +79,7 @@ class JoinedSource(Source):
         """Returns what a grouping reads of the stream, and the place of the column that is its
         time."""
         statement = analyzed_plan(
-            relations.sql(grouping.relation.inside(f"SELECT {grouping.time} FROM ", ""))
+            relations.sql(grouping.relation.surround(f"SELECT {grouping.time} FROM ", ""))
         )
         path = path_of(statement)
         if len(path.operators) < self._operators or not same_rows(

@@ -41,7 +41,7 @@ def assert_equal(expected, results):
 
 
 def gaps_of_days(results):
-    return [query.name for query in results.plan.plain]
+    return [query.name for query in results.plan.plain_queries]
 
 
 @pytest.mark.parametrize("zone", ["America/New_York", "UTC", "+05:30", "Etc/GMT+5"])
@@ -95,4 +95,4 @@ def test_days_of_periodic_windows_have_24_hours(spark, events):
     }
     with mt.share(expected) as results:
         assert_equal(expected, results)
-        assert not results.plan.plain
+        assert not results.plan.plain_queries

@@ -100,7 +100,7 @@ def test_dataframes_are_answered_as_they_are(public, readings):
     grouped = readings.groupBy("device", F.window("ts", "1 minute"))
     frames = {"max": grouped.agg(F.max("temp")), "sum": grouped.agg(F.sum("load"))}
     with mt.share(frames) as results:
-        reasons = {query.name: query.reason for query in results.plan.plain}
+        reasons = {query.name: query.reason for query in results.plan.plain_queries}
         assert set(reasons) == set(frames)
         assert "MUNTIN_JVM" in reasons["max"]
         for name, frame in frames.items():

@@ -31,8 +31,8 @@ from muntin.spark.frames.resolved.chain import expressions_of
 from muntin.spark.frames.resolved.relation import Relation
 from muntin.spark.frames.resolved.shape import Shape
 from muntin.spark.frames.resolved.time_window import confirm_window
-from muntin.sql.functions import is_orderless, why_unshared
-from muntin.sql_text import SqlText, quoted
+from muntin.sql.functions import is_orderless, reason_not_shared
+from muntin.sql_text import SqlText, quote_name
 
 _WINDOW = "window"
 # `count` of a literal counts every row.
@@ -75,7 +75,7 @@ def write_query(
     keys: dict[str, str] = {}
     for key in shape.keys:
         column = relation.column(key, filters)
-        keys[column], names[column] = quoted(column), key
+        keys[column], names[column] = quote_name(column), key
     names[_WINDOW] = shape.window.column
     _check_order([*shape.columns, *shape.having, *shape.ending.order])
     aggregates: dict[str, Aggregate] = {}
@@ -91,7 +91,7 @@ def write_query(
     def text_of(expression: Expression) -> str:
         alone = _name_of(expression, names)
         if alone is not None:
-            return quoted(alone)
+            return quote_name(alone)
 
         def chosen(part: Expression) -> Expression | None:
             own = _name_of(part, names)
@@ -116,9 +116,9 @@ def write_query(
             name=name,
             window=shape.window.window,
             aggregates=aggregates,
-            time=quoted(relation.time(shape.time, filters)),
+            time=quote_name(relation.time(shape.time, filters)),
             keys=keys,
-            where=quoted(relation.condition(filters)) if filters else None,
+            where=quote_name(relation.condition(filters)) if filters else None,
             having=" AND ".join(f"({text_of(each)})" for each in shape.having) or None,
             ending=shape.ending.to_sql(order),
             relation=SqlText.table(table),
@@ -149,13 +149,13 @@ def _check_order(expressions: Sequence[Expression]) -> None:
                 continue
             name = call.aggregateFunction().prettyName().lower()
             spelled = SPELLINGS.get(name)
-            if spelled is None or not FUNCTIONS[spelled].has_any_order:
+            if spelled is None or not FUNCTIONS[spelled].has_undefined_order:
                 continue
             has_more = (
                 parent is not None and node_name(parent) != _SORT and len(children(parent)) > 1
             )
             if parent is None or place or not is_orderless(parent.prettyName(), has_more=has_more):
-                raise NotSharedError(f"{call.sql()} {why_unshared(name)}")
+                raise NotSharedError(f"{call.sql()} {reason_not_shared(name)}")
 
 
 def _aggregate(
@@ -168,7 +168,7 @@ def _aggregate(
     function = call.aggregateFunction()
     spelled = SPELLINGS.get(function.prettyName().lower())
     if spelled is None or children(call)[0].children().isEmpty():
-        raise NotSharedError(f"{call.sql()} {why_unshared(function.prettyName().lower())}")
+        raise NotSharedError(f"{call.sql()} {reason_not_shared(function.prettyName().lower())}")
     if call.isDistinct() and not FUNCTIONS[spelled].idempotent:
         if spelled not in DISTINCT:
             raise NotSharedError(f"{call.sql()} needs every distinct value")
@@ -184,7 +184,7 @@ def _aggregate(
         guards = [*filters, *(conditions if expression not in conditions else [])]
         column = relation.column(expression, guards)
         arguments[column] = expression
-        columns.append(quoted(column))
+        columns.append(quote_name(column))
     where = columns.pop() if conditions else None
     try:
         return Aggregate(
@@ -206,7 +206,7 @@ def _arguments_and_parameters(
     row = FUNCTIONS[spelled]
     if not row.parameters:
         return given, ()
-    if row.spelled is None:
+    if row.call_template is None:
         return _optional(function, given, row.arguments)
     if row.is_ordered_by_argument:
         return _ordered_by_argument(function)
@@ -229,7 +229,7 @@ def _ordered_by_argument(function: Expression) -> tuple[list[Expression], tuple[
     """Returns the argument of a call that is ordered by it, and its delimiter and order."""
     argument, delimiter, *orders = children(function)
     if not orders:
-        raise NotSharedError(f"{function.sql()} {why_unshared(function.prettyName())}")
+        raise NotSharedError(f"{function.sql()} {reason_not_shared(function.prettyName())}")
     if len(orders) > 1 or not children(orders[0])[0].semanticEquals(argument):
         raise NotSharedError(f"{function.sql()} is ordered by something else than its values")
     return [argument], (delimiter.sql(), orders[0].direction().sql())
