@@ -18,8 +18,8 @@ from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.measure.processes import private_memory
 from muntin.measure.progress import Steps
-from muntin.spark.engine.session_kind import live_bytes
-from muntin.spark.engine.settings import settings
+from muntin.spark.engine.session_kind import heap_bytes
+from muntin.spark.engine.settings import temporary_settings
 from muntin.spark.pipeline.reports import QueryReports
 
 BATCHES = 500
@@ -87,7 +87,7 @@ def long_run(session: SparkSession, *, batches: int = BATCHES) -> LongReport:
     with (
         TemporaryDirectory(prefix="muntin-bench-") as name,
         Steps(2) as bar,
-        settings(session, {**stream_settings(), **_LOGS}),
+        temporary_settings(session, {**stream_settings(), **_LOGS}),
     ):
         bench = _LongRun(session, Path(name), (_FIRST, batches))
         with bar.step(f"plain Spark: {batches} batches"):
@@ -151,7 +151,7 @@ class _LongRun:
         batches = range(batch - _WATCHED, batch + 1)
         watched = [self._checkpoint_size(check, reports, number) for number in batches]
         gc.collect()
-        memory = (live_bytes(self.session), *private_memory())
+        memory = (heap_bytes(self.session), *private_memory())
         return dict(zip(_FIGURES, (*memory, *map(max, zip(*watched, strict=True))), strict=True))
 
     def _checkpoint_size(

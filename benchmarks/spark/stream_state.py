@@ -29,7 +29,7 @@ from muntin.measure.processes import settle
 from muntin.measure.progress import Steps
 from muntin.model.query import Query
 from muntin.model.windows import hopping, tumbling
-from muntin.spark.engine.settings import settings
+from muntin.spark.engine.settings import temporary_settings
 from muntin.spark.pipeline.stream_options import StreamOptions
 
 # Files of an hour each, one per batch: this many until the retained state has its full size, then
@@ -108,7 +108,7 @@ def state_costs(
     with (
         TemporaryDirectory(prefix="muntin-bench-") as name,
         Steps(8 if dash10_keys else 7) as bar,
-        settings(session, stream_settings()),
+        temporary_settings(session, stream_settings()),
     ):
         bench = _StateRun(session, Path(name))
         with bar.step("making events"):

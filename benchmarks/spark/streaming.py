@@ -37,7 +37,7 @@ from muntin.measure.processes import Cost, measure_in_turns
 from muntin.measure.progress import Steps
 from muntin.model.query import Query
 from muntin.optimizer.strategies import STEADY
-from muntin.spark.engine.settings import settings
+from muntin.spark.engine.settings import temporary_settings
 from muntin.spark.output.stacking import QUERY
 from muntin.spark.pipeline.stream_options import StreamOptions
 
@@ -101,7 +101,7 @@ def streaming(
     with (
         TemporaryDirectory(prefix="muntin-bench-") as folder,
         Steps(1 + len(sets) * (2 * (warm_up_turns + repeats) + 1)) as bar,
-        settings(session, stream_settings()),
+        temporary_settings(session, stream_settings()),
     ):
         with bar.step(f"making {events:,} events"):
             write_stream_files(readings(session, events, keys, RATE, FILES), Path(folder, "events"))

@@ -28,8 +28,8 @@ from muntin.spark.binding.slicer_columns import (
     has_bits,
     storages_of,
 )
-from muntin.spark.engine.local_group_by import within_partitions
-from muntin.spark.engine.plan_reuse import is_computable, store
+from muntin.spark.engine.local_group_by import group_within_partitions
+from muntin.spark.engine.plan_reuse import store, try_compute
 from muntin.spark.engine.session_kind import cores_of
 from muntin.sql.filters import conjuncts, split_by_keys
 from muntin.sql_text import case_when
@@ -96,7 +96,7 @@ class PassSlices:
         frame = rows.frame
         if rows.time == START and not self.has_rows_for_spark:
             # Partials of one key and start are combined later, so Spark need not exchange them.
-            frame = within_partitions(frame)
+            frame = group_within_partitions(frame)
         return pack_slices(frame, tuple(rows.slicer_trees.values()), rows.time)
 
     def slices(self) -> DataFrame:
@@ -120,8 +120,8 @@ class PassSlices:
         if not self._is_shared:
             return True
         if self.has_rows_for_spark:
-            return is_computable(self.store_rows())
-        return not self._relations.may_fail(self.parts) or is_computable(self.slices())
+            return try_compute(self.store_rows())
+        return not self._relations.may_fail(self.parts) or try_compute(self.slices())
 
     def store_rows(self) -> DataFrame:
         """Have Spark store the rows of the pass when they are first computed; returns them."""

@@ -155,7 +155,7 @@ class Source:
             watched=watched,
             joined=joined,
             types=value_types(queries, trees, relations),
-            is_one_stream=self._watermarks.bound_what_was_read,
+            is_one_stream=self._watermarks.bound_all_rows,
             followed=self._followed,
         )
 
