@@ -21,7 +21,7 @@ from muntin.errors import PlanError, nearest
 from muntin.model.data_windows import DataWindow, Session
 from muntin.model.query import Grouping
 from muntin.model.time import SECOND
-from muntin.model.windows import SEARCH, Slicing, Window
+from muntin.model.windows import SEARCH_COMBINES, Slicing, Window
 from muntin.model.workload import Workload
 from muntin.techniques.table import TECHNIQUES
 
@@ -238,7 +238,7 @@ def operations_per_partial(
     times = windows_per_partial(source, window)
     spent = sum(min(times, steady_operations(aggregate.function)) for aggregate in aggregates)
     if isinstance(source, Window) and source.is_worth_picking_for(window) and harmless(aggregates):
-        few = SEARCH * source.fewest(window) * source.slide / window.slide
+        few = SEARCH_COMBINES * source.fewest_count(window) * source.slide / window.slide
         return few * len(aggregates)
     return spent
 
@@ -314,7 +314,7 @@ def plain_queries_cost(workload: Workload) -> float:
 
     One whose window is not known is counted as one reading of the events.
     """
-    return sum(_plain_query_cost(query.window, workload) for query in workload.plain)
+    return sum(_plain_query_cost(query.window, workload) for query in workload.plain_queries)
 
 
 def _plain_query_cost(window: Window | DataWindow | None, workload: Workload) -> float:

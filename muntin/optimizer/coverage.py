@@ -59,7 +59,7 @@ class Counting:
         """Returns how much is read to compute a window once (μᵢ, observation 1)."""
         if parent is None:
             return self.eta * window.size
-        return parent.fewest(window) if harmless else parent.multiplier(window)
+        return parent.fewest_count(window) if harmless else parent.multiplier(window)
 
     def cost(self, window: Window, parent: Window | None, *, harmless: bool) -> float:
         """Returns nᵢ · μᵢ."""
