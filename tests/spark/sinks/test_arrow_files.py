@@ -130,8 +130,8 @@ def test_long_files_have_several_groups_and_there_are_several_of_them(monkeypatc
         )
         for number in range(100)
     ]
-    maker = arrow_files._Maker(struct="g0", metadata={}, codec="none", is_of_old=False)
-    made = arrow_files._files(iter(batches), makers={0: maker, 1: maker})
+    maker = arrow_files._FileFormat(struct="g0", metadata={}, codec="none", uses_int96=False)
+    made = arrow_files._files(iter(batches), formats={0: maker, 1: maker})
     rows: dict[str, list[int]] = {"0": [], "1": []}
     groups, names = set(), []
     for file in made:
