@@ -11,11 +11,13 @@ from typing import Any
 
 from benchmarks.harness.report import Claim, Experiment, Figure, Lines
 from benchmarks.papers.generators import incremental_gen
+from muntin.aggregates.aggregate import count
 from muntin.measure.progress import Steps
-from muntin.model.windows import Window
+from muntin.model.query import Query
+from muntin.model.workload import PlanOptions, Workload
 from muntin.optimizer.triweave import triweave_cost, triweave_groups
 from muntin.optimizer.weave_share.groups import Group, GroupCost, same_edges
-from muntin.optimizer.weave_share.weave_share import weave_groups
+from muntin.optimizer.weave_share.weave_share import cost_of_groups, weave_groups
 
 # The paper's names, by ours.
 TECHNIQUES = {
@@ -25,6 +27,8 @@ TECHNIQUES = {
     "slick_deque": "SlickDeque (non-inv)",
     "subtract": "SlickDeque (inv)",
 }
+Grouper = Callable[[Sequence[Group], GroupCost], list[Group]]
+Pricer = Callable[[Sequence[Group], GroupCost], float]
 BEST = ("slick_deque", "subtract")
 PAPER = "Incremental MQO, "
 _TENS = tuple(10**power for power in range(7))
@@ -42,8 +46,8 @@ class Load:
     rate: float = 1.0
     skew: float = 0.0
 
-    def draw(self, seed: int) -> list[Window]:
-        """Draws the distinct windows of one workload."""
+    def draw(self, seed: int) -> Workload:
+        """Draws one workload of distinct windows and one key."""
         windows = incremental_gen(
             Random(seed),
             count=self.queries,
@@ -51,7 +55,11 @@ class Load:
             most_overlap=self.most_overlap,
             skew=self.skew,
         )
-        return list(dict.fromkeys(windows))
+        queries = (
+            Query(name=f"q{number}", window=window, aggregates={"n": count()}, time="ts")
+            for number, window in enumerate(dict.fromkeys(windows))
+        )
+        return Workload(queries=tuple(queries), rate=self.rate)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,21 +89,20 @@ SWEEPS = tuple(
 )
 
 
-def _weave(groups: list[Group], rate: float, technique: str) -> tuple[float, int]:
-    cost = GroupCost(overhead=rate, technique=technique)
-    trees = weave_groups(groups, cost)
-    return cost.plan(trees), len(trees)
-
-
-def _triweave(groups: list[Group], rate: float, technique: str) -> tuple[float, int]:
-    trees = triweave_groups(groups, technique=technique)
-    return triweave_cost(trees, rate=rate, technique=technique), len(trees)
-
-
-OPTIMIZERS: dict[str, Callable[[list[Group], float, str], tuple[float, int]]] = {
-    "Weave Share": _weave,
-    "TriWeave": _triweave,
+# How each optimizer groups windows, and what its groups cost.
+OPTIMIZERS: dict[str, tuple[Grouper, Pricer]] = {
+    "Weave Share": (weave_groups, lambda groups, cost: cost.plan(groups)),
+    "TriWeave": (triweave_groups, triweave_cost),
 }
+
+
+def plan_groups(workload: Workload, optimizer: str, technique: str) -> tuple[float, int]:
+    """Returns the cost and the number of the trees of an optimizer, for one technique's Ω."""
+    group, price = OPTIMIZERS[optimizer]
+    forced = workload.with_options(PlanOptions(technique=technique))
+    cost = cost_of_groups(workload.shared, forced)
+    trees = group(same_edges(query.periodic_window for query in workload.shared), cost)
+    return price(trees, cost), len(trees)
 
 
 def run(*, repeats: int = 10, sweeps: Sequence[Sweep] = SWEEPS) -> Experiment:
@@ -128,9 +135,9 @@ def _lines(
 ) -> Lines:
     lines: Lines = {name: [] for name in TECHNIQUES.values()}
     for across, load in sweep.loads.items():
-        drawn = [same_edges(load.draw(seed)) for seed in range(repeats)]
+        drawn = [load.draw(seed) for seed in range(repeats)]
         for technique, name in TECHNIQUES.items():
-            plans = [OPTIMIZERS[optimizer](groups, load.rate, technique) for groups in drawn]
+            plans = [plan_groups(each, optimizer, technique) for each in drawn]
             lines[name].append((across, mean(cost for cost, _ in plans)))
             trees.setdefault((optimizer, technique), []).extend(count for _, count in plans)
     return lines

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from muntin.measure.compare import REPEATS, Comparison, compare_answers
 from muntin.measure.processes import check_installed
 from muntin.model.plan import Plan
-from muntin.model.prices import SHIPPED, Prices
+from muntin.model.prices import SHIPPED, Prices, read_prices
 from muntin.model.query import PlainQuery, Query
 from muntin.model.workload import PlanOptions, Workload, workload
 from muntin.optimizer.normalise import normalise
@@ -50,15 +50,13 @@ def plan(
     never take long for a single answer. With `approximate`, sketches are shared whose answers may
     differ from Spark's within their error bounds; without, Spark alone answers them.
     """
-    if not isinstance(prices, Prices):
-        prices = Prices.from_json(Path(prices).read_text())
     misread: dict[str, str] = {}
     if isinstance(queries, Mapping):
         read = read_frames(queries)
         queries, misread = read.queries, read.misread()
         if sample is None and not any(frame.isStreaming for frame in read.frames.values()):
             sample = read.data
-    work = workload(queries, prices=prices)
+    work = workload(queries, prices=read_prices(prices))
     work = _with_options(work, technique, latency=latency, approximate=approximate)
     work = normalise(work, strategy)
     if sample is not None and (rate is None or keys is None):

@@ -46,5 +46,5 @@ def test_better_techniques_make_fewer_trees(experiment):
 
 
 def test_slides_are_factors_of_the_longest():
-    windows = Load(longest_slide=100).draw(0)
-    assert {100_000_000 % window.slide for window in windows} == {0}
+    drawn = Load(longest_slide=100).draw(0)
+    assert {100_000_000 % query.window.slide for query in drawn.shared} == {0}
