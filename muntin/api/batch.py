@@ -46,8 +46,9 @@ def plan(
     `rate` is events per second and `keys` how many keys are live; costs are computed for them.
     Where they are not given, they are read off the first rows of `sample`, which is data as
     `run` takes it, or else taken to be 1000 and 1. `prices` may be a file that `muntin calibrate`
-    wrote. `technique` forces one for all periodic windows; with `latency` those are chosen that
-    never take long for a single answer. With `approximate`, sketches are shared whose answers may
+    wrote, or the name of a paper's cost model: "factor_windows", "weave_share" or "triweave".
+    `technique` forces one for all periodic windows; with `latency` those are chosen that never take
+    long for a single answer. With `approximate`, sketches are shared whose answers may
     differ from Spark's within their error bounds; without, Spark alone answers them.
     """
     misread: dict[str, str] = {}
