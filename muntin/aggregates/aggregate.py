@@ -29,7 +29,7 @@ from muntin.aggregates.representations import (
 )
 from muntin.aggregates.table import FUNCTIONS, Function
 from muntin.errors import ModelError, nearest
-from muntin.sql_text import only_where, uncommented
+from muntin.sql_text import case_when, strip_comments
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,9 +98,9 @@ class Component:
             return self
         return replace(
             self,
-            argument=only_where(where, self.arguments[0]),
-            others=tuple(only_where(where, other) for other in self.others),
-            where=self.where and only_where(where, self.where),
+            argument=case_when(where, self.arguments[0]),
+            others=tuple(case_when(where, other) for other in self.others),
+            where=self.where and case_when(where, self.where),
         )
 
     def values(self, to: str | None = None) -> dict[str, str]:
@@ -110,7 +110,7 @@ class Component:
         unless one chooses the other.
         """
         to = "DOUBLE" if self.value_type == FLOAT else to
-        if self.part.is_chosen:
+        if self.part.is_arg_extreme:
             values = tuple(cast(argument, to) for argument in self.arguments)
         else:
             values = cast_pair(self.arguments, to)
@@ -124,19 +124,19 @@ class Component:
     @property
     def value_in_set(self) -> str:
         """The value of a set of values, null where the component's own filter leaves it out."""
-        return self.value if self.where is None else only_where(self.where, self.value)
+        return self.value if self.where is None else case_when(self.where, self.value)
 
     def event_values(self, value_type: str) -> tuple[str, ...]:
         """Returns what compiled code reads of an event, as Spark SQL; nothing if the component
         counts every row."""
         if self.argument is None and self.where is None:
             return ()
-        if not self.part.is_of_values:
+        if not self.part.needs_values:
             present = self.values().values()
             return self._apply_filter(f"IF(({value}) IS NULL, NULL, 1L)" for value in present)
-        if self.part.reads is not None:
+        if self.part.event_sql is not None:
             named = dict(zip("xy", self.arguments, strict=False))
-            return self._apply_filter([self.part.reads.format(**named)])
+            return self._apply_filter([self.part.event_sql.format(**named)])
         representation = self.representation(value_type, ansi=False)
         return self._apply_filter(representation.event_values(self.arguments, value_type))
 
@@ -147,7 +147,7 @@ class Component:
 
     def _apply_filter(self, values: Iterable[str]) -> tuple[str, ...]:
         where = self.where
-        return tuple(values) if where is None else tuple(only_where(where, sql) for sql in values)
+        return tuple(values) if where is None else tuple(case_when(where, sql) for sql in values)
 
     def call(self, function: str) -> str:
         """Returns a call of an aggregate function of Spark's on its arguments, with its filter."""
@@ -157,8 +157,8 @@ class Component:
     def group_by_columns(self, name: str, value_type: str, *, ansi: bool) -> dict[str, str]:
         """Returns the columns of its partials that Spark's GROUP BY makes for the compiled runtime,
         as Spark SQL by name: all integers and booleans are one type to it, and all floats are."""
-        if self.part.of_floats is not None and value_type == FLOAT:
-            other = replace(self, kind=self.part.of_floats)
+        if self.part.float_part is not None and value_type == FLOAT:
+            other = replace(self, kind=self.part.float_part)
             return other.group_by_columns(name, value_type, ansi=ansi)
         to = sql_type(value_type) if self.value_type is None else None
         representation = self.representation(value_type, ansi=ansi)
@@ -176,8 +176,8 @@ class Component:
 
     def combine_sql(self, struct: str, finish: str | None = None) -> str:
         """Returns Spark SQL that combines a group's partials; see `formula.merge_sql`."""
-        if self.part.combined_by is not None:
-            merge = self.part.combined_by
+        if self.part.spark_combine is not None:
+            merge = self.part.spark_combine
             return merge.format(p=struct) if "{" in merge else f"{merge}({struct})"
         (representation,) = self.representations
         return merge_sql(representation.monoid.combine, struct, list(self.part.scalars), finish)
@@ -203,7 +203,7 @@ class Aggregate:
             )
         wanted = FUNCTIONS[self.function].arguments
         given = len(self.others) + (self.argument is not None)
-        is_enough = given > wanted and FUNCTIONS[self.function].takes_more
+        is_enough = given > wanted and FUNCTIONS[self.function].is_variadic
         if given != wanted and not is_enough and (given or self.function != "count"):
             raise ModelError(
                 f"{self.function} needs an argument, such as {self.function}('temp')"
@@ -212,10 +212,10 @@ class Aggregate:
             )
         for part in ("argument", "where"):
             text = getattr(self, part)
-            object.__setattr__(self, part, text and uncommented(text))
-        object.__setattr__(self, "others", tuple(uncommented(text) for text in self.others))
+            object.__setattr__(self, part, text and strip_comments(text))
+        object.__setattr__(self, "others", tuple(strip_comments(text) for text in self.others))
         row = self.definition
-        if row.spelled is None:
+        if row.call_template is None:
             given_parameters = check_optional(self.function, row.parameters, self.parameters)
             if row.check_parameters is not None:
                 row.check_parameters(given_parameters)
@@ -266,8 +266,8 @@ class Aggregate:
     def answer_sql(self, scalars: list[str]) -> str:
         """Returns the answer as Spark SQL over the scalars of all components."""
         row = self.definition
-        if row.finish is not None:
-            return row.finish.format(p=scalars[0])
+        if row.answer_template is not None:
+            return row.answer_template.format(p=scalars[0])
         if row.answer is None:
             return scalars[0]
         values = [Sql(scalar) for scalar in scalars]
@@ -281,7 +281,7 @@ class Aggregate:
 
     def summary_sql(self, summary: str) -> str:
         """Returns the answer as Spark SQL over what the compiled runtime answers."""
-        finish = self.definition.finish_summary
+        finish = self.definition.summary_template
         if finish is None:
             return summary
         named = zip(self.definition.parameters, self.parameters, strict=False)
@@ -291,11 +291,11 @@ class Aggregate:
         """Returns the call as Spark SQL."""
         row = self.definition
         given = [*([] if self.argument is None else [self.argument]), *self.others]
-        arguments = ", ".join(given if row.spelled else [*given, *self.parameters]) or "*"
+        arguments = ", ".join(given if row.call_template else [*given, *self.parameters]) or "*"
         call = f"{self.function}({arguments})"
-        if row.spelled is not None:
+        if row.call_template is not None:
             named = dict(zip(row.parameters, self.parameters, strict=True))
-            call = row.spelled.format(x=arguments, **named)
+            call = row.call_template.format(x=arguments, **named)
         return call if self.where is None else f"{call} FILTER (WHERE {self.where})"
 
     def __str__(self) -> str:

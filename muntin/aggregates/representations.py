@@ -145,7 +145,7 @@ class DecimalSums(CodedValues):
     monoid: Monoid = ADD_LIMBS
 
 
-class ChosenValues(CodedValues):
+class ArgExtremes(CodedValues):
     """A column of structs: a value, and the value of another column that chooses it."""
 
     def value_type(self, spark_type: str) -> str:
@@ -171,16 +171,16 @@ class SetsOfValues(Representation):
     has_values: ClassVar[bool] = True
     joins_running_windows: ClassVar[bool] = False
     # Whether -0.0 and 0.0 are two values, as Spark's percentiles have it.
-    tells_zeros_apart: bool = False
+    distinguishes_zeros: bool = False
     # Whether decimals are doubles, as in Spark's percentiles.
-    has_doubles: bool = False
+    decimals_as_doubles: bool = False
     # Whether answers depend on Spark's type of the values, not only on how they are stored.
-    names_types: bool = False
+    keeps_spark_type: bool = False
 
     def value_type(self, spark_type: str) -> str:
-        if self.names_types:
+        if self.keeps_spark_type:
             return spark_type
-        if self.has_doubles and re.match("decimal", spark_type):
+        if self.decimals_as_doubles and re.match("decimal", spark_type):
             return FLOAT
         return super().value_type(spark_type)
 

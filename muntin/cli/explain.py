@@ -137,7 +137,11 @@ def explain_verb(
     if display.stream:
         plan = plan_for_stream(plan)
     if display.strategies:
-        plan = replace(plan, considered=compare(asked), taken=plan.taken or (strategy,))
+        plan = replace(
+            plan,
+            strategy_costs=compare(asked),
+            chosen_strategies=plan.chosen_strategies or (strategy,),
+        )
     print(display.render(plan))
     if display.svg is not None:
         display.svg.write_text(plan.to_svg())

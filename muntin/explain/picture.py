@@ -62,8 +62,8 @@ def svg(plan: Plan) -> str:
         colour = colours.setdefault(each.tree.grouping, _COLOURS[len(colours) % len(_COLOURS)])
         band, height = TreeBand(each, columns, colour).draw(y, inner)
         elements, y = elements + band, y + height + 12
-    if plan.plain:
-        band, height = _plain_band(plan.plain, y, inner)
+    if plan.plain_queries:
+        band, height = _plain_band(plan.plain_queries, y, inner)
         elements, y = elements + band, y + height + 12
     if trees:
         has_factors = any(row.is_factor for each in trees for row in each.rows)

@@ -111,7 +111,7 @@ class _PeriodicText(TreeText):
 
     @property
     def reading(self) -> str:
-        tree, shared, slices = self._tree, self._tree.made_in, words.slices(self._tree.slicing)
+        tree, shared, slices = self._tree, self._tree.slicing_pass, words.slices(self._tree.slicing)
         if shared is None:
             return f"events are added to {slices}"
         if shared.engine is Engine.COMPILED:
@@ -133,13 +133,13 @@ class _PeriodicText(TreeText):
         if tree.combined_by_spark:
             names = ", ".join(map(words.clean, tree.combined_by_spark))
             yield f"merged by Spark, as the compiled runtime does not take their types: {names}"
-        bounded = [str(each) for each in tree.aggregates if each.definition.is_bounded]
+        bounded = [str(each) for each in tree.aggregates if each.definition.is_approximate]
         if bounded and tree.engine is not Engine.SPARK:
             yield f"Spark's only within their errors: {', '.join(map(words.clean, bounded))}"
         if tree.time_part is not None:
             yield f"few keys: split by time, too, into parts of {format_duration(tree.time_part)}"
         if tree.levels:
-            times = map(format_duration, accumulate(tree.keeps, max))
+            times = map(format_duration, accumulate(tree.retention, max))
             steps = zip(("slices", *tree.levels), times, strict=True)
             levels = "; ".join(f"{name} for {time}" for name, time in steps)
             yield f"in a stream, kept behind the watermark at least: {levels}"
@@ -239,5 +239,5 @@ def stored_relations(plan: Plan) -> list[str]:
     return [
         f"{words.relation(relation)} is computed once and stored, since it is read "
         f"{plan.readings[relation]} times"
-        for relation in plan.stored
+        for relation in plan.stored_relations
     ]

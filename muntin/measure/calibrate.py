@@ -190,10 +190,14 @@ def _plan(
     ]
     grouping, own = queries[0].grouping, len(nodes) - len(more)
     trees = [
-        PeriodicTree(grouping=grouping, slicing=slicing, nodes=tuple(nodes[:own]), made_in=shared)
+        PeriodicTree(
+            grouping=grouping, slicing=slicing, nodes=tuple(nodes[:own]), slicing_pass=shared
+        )
     ]
     trees += [
-        PeriodicTree(grouping=grouping, slicing=_grid(node.window), nodes=(node,), made_in=shared)
+        PeriodicTree(
+            grouping=grouping, slicing=_grid(node.window), nodes=(node,), slicing_pass=shared
+        )
         for node in nodes[own:]
     ]
     return Plan(

@@ -61,7 +61,7 @@ class TreeNode:
         """Returns the node without what may differ between equal plans: costs and techniques."""
         return replace(self, cost=0.0)
 
-    def answering(self, queries: tuple[str, ...], aggregates: set[Aggregate]) -> Self:
+    def restrict_to(self, queries: tuple[str, ...], aggregates: set[Aggregate]) -> Self:
         """Returns the node for some of its queries and aggregates."""
         return replace(
             self, queries=queries, aggregates=tuple(a for a in self.aggregates if a in aggregates)
@@ -88,7 +88,7 @@ class Node(TreeNode):
             )
 
     @property
-    def picks(self) -> bool:
+    def reads_fewest(self) -> bool:
         """Whether it reads only the fewest overlapping intervals of its parent that fill it."""
         return (
             self.parent is not None
@@ -100,7 +100,7 @@ class Node(TreeNode):
         """Returns the node without costs and techniques."""
         return replace(self, cost=0.0, techniques=())
 
-    def answering(self, queries: tuple[str, ...], aggregates: set[Aggregate]) -> Self:
+    def restrict_to(self, queries: tuple[str, ...], aggregates: set[Aggregate]) -> Self:
         """Returns the node for some of its queries and aggregates."""
         named = zip(self.aggregates, self.techniques, strict=True)
         chosen = [(aggregate, names) for aggregate, names in named if aggregate in aggregates]
@@ -138,7 +138,7 @@ class Tree:
             seen.add(node.window)
 
     @property
-    def made_in(self) -> Pass | None:
+    def slicing_pass(self) -> Pass | None:
         """The pass in which its slices are made; None: it reads its relation itself."""
         return None
 
@@ -183,14 +183,14 @@ class Tree:
         """What a stream keeps for it behind the watermark: the slices, then coarser partials."""
         return ()
 
-    def number_of(self, query: str) -> int:
+    def node_index(self, query: str) -> int:
         """Returns the index of the node that answers a query."""
         for number, node in enumerate(self.nodes):
             if query in node.queries:
                 return number
         raise ModelError(f"no node of the tree answers {query!r}")
 
-    def answering(self, queries: Iterable[Query]) -> Self:
+    def restrict_to(self, queries: Iterable[Query]) -> Self:
         """Returns the part of the tree that `queries` need: its nodes and their aggregates."""
         asked = {query.name: query.aggregates.values() for query in queries}
         needed: dict[Window | DataWindow, set[Aggregate]] = {}
@@ -202,7 +202,7 @@ class Tree:
             if wanted:
                 if node.parent is not None:
                     needed.setdefault(node.parent, set()).update(wanted)
-                nodes.append(node.answering(names, wanted))
+                nodes.append(node.restrict_to(names, wanted))
         return self._with_nodes(tuple(reversed(nodes)))
 
     def _with_nodes(self, nodes: tuple[Any, ...]) -> Self:
@@ -220,7 +220,7 @@ class PeriodicTree(Tree):
 
     nodes: tuple[Node, ...]
     slicing: Slicing
-    made_in: Pass | None = None
+    slicing_pass: Pass | None = None
     # Queries whose windows Spark itself combines from the slices of a batch, since the compiled
     # runtime does not support their types. Set when the plan is bound to its data.
     combined_by_spark: tuple[str, ...] = ()
@@ -232,7 +232,9 @@ class PeriodicTree(Tree):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.made_in is not None and not self.made_in.serves(self.grouping.keys, self.slicing):
+        if self.slicing_pass is not None and not self.slicing_pass.serves(
+            self.grouping.keys, self.slicing
+        ):
             raise ModelError(f"the pass does not make the slices of {self.grouping}")
         seen: dict[Window, Node] = {}
         for node in self.nodes:
@@ -267,7 +269,7 @@ class PeriodicTree(Tree):
         """Spark, if the tree has one query, whose windows are the slices: in a batch, Spark's own
         GROUP BY answers it, since there is nothing to share."""
         is_alone = (
-            self.made_in is None
+            self.slicing_pass is None
             and len(self.nodes) == len(self.queries) == 1
             and self.nodes[0].window.is_tumbling
             and self.nodes[0].window.size == self.slicing.width
@@ -284,12 +286,12 @@ class PeriodicTree(Tree):
         return all(aggregate.definition.is_native for aggregate in self.aggregates)
 
     @property
-    def longest(self) -> int:
+    def longest_window(self) -> int:
         """The size of the longest window that a query asks for."""
         return max(node.window.size for node in self.nodes if node.queries)
 
     @property
-    def keeps(self) -> tuple[int, ...]:
+    def retention(self) -> tuple[int, ...]:
         """How long a stream keeps the slices, then the partials of each level.
 
         That is how far behind the watermark they may start. A window that is open begins at some
@@ -311,7 +313,7 @@ class PeriodicTree(Tree):
         coarsest = 0
         for level, each in enumerate(self.levels, start=1):
             if (
-                window.begin_period % each.size == 0
+                window.start_period % each.size == 0
                 and (window.offset - each.offset) % each.size == 0
             ):
                 coarsest = level
@@ -344,19 +346,19 @@ class PeriodicTree(Tree):
         """Returns the nodes that read a window's node; None: those that read the slices."""
         return tuple(node for node in self.nodes if node.parent == window)
 
-    def answering(self, queries: Iterable[Query]) -> Self:
+    def restrict_to(self, queries: Iterable[Query]) -> Self:
         """Returns the part of the tree that `queries` need, without the levels of a stream."""
         queries = list(queries)
         names = {query.name for query in queries}
         by_spark = tuple(name for name in self.combined_by_spark if name in names)
-        return replace(super().answering(queries), combined_by_spark=by_spark)
+        return replace(super().restrict_to(queries), combined_by_spark=by_spark)
 
     def _with_nodes(self, nodes: tuple[Any, ...]) -> Self:
         return replace(self, nodes=nodes, levels=())
 
     def without_costs(self) -> Self:
         """Returns the tree without costs, techniques and its pass, which a stream does not keep."""
-        return replace(super().without_costs(), made_in=None)
+        return replace(super().without_costs(), slicing_pass=None)
 
 
 @dataclass(frozen=True, kw_only=True)

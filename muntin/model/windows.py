@@ -15,10 +15,10 @@ Duration = str | int | timedelta
 
 # The most combines per interval read by a queue for any aggregate (two stacks), and the cost of
 # finding one interval among many, in combines; measured on float64.
-QUEUE = 3.0
-SEARCH = 8.0
+QUEUE_COMBINES = 3.0
+SEARCH_COMBINES = 8.0
 # Columns of the views that copy each row into the intervals of a cumulating window.
-GROWN = "_muntin_window"
+INTERVAL_COLUMN = "_muntin_window"
 _BEGIN, _END = "_muntin_begin", "_muntin_end"
 
 
@@ -27,7 +27,7 @@ class Window:
     """`[a, a + size)` for every `a ≡ offset (mod slide)`; all in microseconds.
 
     An interval is known by `a`, its end less the size. That is its begin, unless the window grows
-    (`CumulateWindow`): then the interval begins where `begin_of(a)` says.
+    (`CumulateWindow`): then the interval begins where `start_of(a)` says.
     """
 
     # Whether intervals grow from a common begin.
@@ -39,7 +39,7 @@ class Window:
 
     def __post_init__(self) -> None:
         self._check()
-        object.__setattr__(self, "offset", self.offset % self.begin_period)
+        object.__setattr__(self, "offset", self.offset % self.start_period)
 
     def _check(self) -> None:
         for name in ("size", "slide", "offset"):
@@ -69,7 +69,7 @@ class Window:
         return self.size == self.slide
 
     @property
-    def begin_period(self) -> int:
+    def start_period(self) -> int:
         """The time from the begin of an interval to the next other begin."""
         return self.slide
 
@@ -87,17 +87,17 @@ class Window:
         """Returns the first `a` of an interval that is after `instant`."""
         return instant + 1 + (self.offset - instant - 1) % self.slide
 
-    def first_begun_from(self, instant: int) -> int:
+    def first_starting_from(self, instant: int) -> int:
         """Returns the `a` of the first interval that begins at or after an instant."""
         return self.first_after(instant - 1)
 
-    def begin_of(self, a: Any) -> Any:
+    def start_of(self, a: Any) -> Any:
         """Returns where intervals begin: of one `a`, or of an array of them."""
         return a
 
     def last_end(self, instant: Any) -> Any:
         """Returns the end of the last interval that holds an instant, or each of an array."""
-        return instant - (instant - self.offset) % self.begin_period + self.size
+        return instant - (instant - self.offset) % self.start_period + self.size
 
     def covers(self, other: "Window") -> bool:
         """Whether every interval of `other` is a union of intervals of this one.
@@ -130,7 +130,7 @@ class Window:
             raise ModelError(f"{self} does not cover {other}")
         return 1 + (other.size - self.size) // self.slide
 
-    def reads(self, other: "Window") -> tuple[int, ...]:
+    def fewest_starts(self, other: "Window") -> tuple[int, ...]:
         """Returns where the fewest intervals that fill one of `other` begin, relative to its begin.
 
         These may overlap, so they serve idempotent aggregates only. Of a tumbling window, all
@@ -142,7 +142,7 @@ class Window:
         step = self.size // self.slide * self.slide
         return (*range(0, last, step), last)
 
-    def fewest(self, other: "Window") -> int:
+    def fewest_count(self, other: "Window") -> int:
         """Returns how many intervals `reads` returns: at most the multiplier of theorem 3."""
         step = self.size // self.slide * self.slide
         return 1 - (self.size - other.size) // step
@@ -155,8 +155,8 @@ class Window:
         """
         if other.grows:
             return False
-        read = min(QUEUE, self.multiplier(other) * self.slide / other.slide)
-        return SEARCH * self.fewest(other) < read * other.slide / self.slide
+        read = min(QUEUE_COMBINES, self.multiplier(other) * self.slide / other.slide)
+        return SEARCH_COMBINES * self.fewest_count(other) < read * other.slide / self.slide
 
     def __str__(self) -> str:
         text = format_duration(self.size)
@@ -211,7 +211,7 @@ class CumulateWindow(Window):
         return False
 
     @property
-    def begin_period(self) -> int:
+    def start_period(self) -> int:
         """The size: a new interval begins when the last one has reached it."""
         return self.size
 
@@ -225,12 +225,12 @@ class CumulateWindow(Window):
         """The average number of intervals that hold an instant."""
         return (self.size // self.slide + 1) / 2
 
-    def begin_of(self, a: Any) -> Any:
+    def start_of(self, a: Any) -> Any:
         """Returns where intervals begin: at the last common begin before their last step."""
         step = a + self.size - self.slide
         return step - (step - self.offset) % self.size
 
-    def first_begun_from(self, instant: int) -> int:
+    def first_starting_from(self, instant: int) -> int:
         """Returns the `a` of the first interval that begins at or after an instant."""
         return instant + (self.offset - instant) % self.size + self.slide - self.size
 
@@ -244,7 +244,7 @@ class CumulateWindow(Window):
 
     def views(self, time: str) -> tuple[str, str]:
         """Returns Spark SQL that gives each row once for every interval that holds it: what stands
-        behind the relation, and a condition on it. The interval is the column `GROWN`.
+        behind the relation, and a condition on it. The interval is the column `INTERVAL_COLUMN`.
 
         Spark's own windows tell the begin and the ends, so they have the type of the time.
         """
@@ -254,7 +254,7 @@ class CumulateWindow(Window):
         ends = f"window({time}, {size}, {slide}, '{self.offset % self.slide} microseconds')"
         begin = f"window({time}, {size}, {size}, {offset})"
         interval = f"named_struct('start', {_BEGIN}.start, 'end', {_END}.end)"
-        views = [(ends, _END), (begin, _BEGIN), (interval, GROWN)]
+        views = [(ends, _END), (begin, _BEGIN), (interval, INTERVAL_COLUMN)]
         text = "".join(
             f" LATERAL VIEW explode(array({value})) {name} AS {name}" for value, name in views
         )

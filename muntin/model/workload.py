@@ -54,7 +54,7 @@ class Workload:
     keys_known: bool = False
     # Live keys of sets of key expressions, and the share of the events that a filter lets in, where
     # these are known. The values of a set of values are keys, too: see `pairs_of`.
-    live: Mapping[frozenset[str], float] = field(default_factory=dict)
+    live_keys: Mapping[frozenset[str], float] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
     # The share of the events that Spark reads for a filter that chooses among folders of a
     # partitioned source; it reads all events for any other filter.
@@ -102,8 +102,8 @@ class Workload:
         together = frozenset(key for keys in sets for key in keys)
         if not together:
             return 1.0
-        if together in self.live:
-            return self.live[together]
+        if together in self.live_keys:
+            return self.live_keys[together]
         apart = {frozenset(keys) for keys in sets} - {frozenset()}
         if len(apart) == 1:
             return self.keys
@@ -116,7 +116,7 @@ class Workload:
         """
         if keys is None:
             return self._pairs.get(value)
-        return self.live.get(frozenset({*keys, value}))
+        return self.live_keys.get(frozenset({*keys, value}))
 
     @cached_property
     def _pairs(self) -> dict[str, float]:
@@ -143,7 +143,7 @@ class Workload:
         return 0.0 if self.seconds is None else self.prices.started / self.seconds
 
     @property
-    def by_grouping(self) -> tuple["Workload", ...]:
+    def split_by_grouping(self) -> tuple["Workload", ...]:
         """A workload for each grouping, with its own rate and keys; plain queries are left out."""
         groups: dict[Grouping, list[Query]] = {}
         for query in parts_of(self.queries):
@@ -160,29 +160,29 @@ class Workload:
 
     @property
     def grouping(self) -> Grouping:
-        """The grouping of its queries, if it is one of `by_grouping`."""
+        """The grouping of its queries, if it is one of `split_by_grouping`."""
         return parts_of(self.queries)[0].grouping
 
     @property
-    def shared(self) -> tuple[Query, ...]:
+    def periodic_queries(self) -> tuple[Query, ...]:
         """The queries that slices of time can answer, one for each grouping set."""
         return tuple(query for query in parts_of(self.queries) if query.is_periodic)
 
     @property
-    def data_windows(self) -> tuple[Query, ...]:
+    def data_window_queries(self) -> tuple[Query, ...]:
         """The queries with data windows or user-defined aggregates."""
         return tuple(query for query in parts_of(self.queries) if not query.is_periodic)
 
     @property
-    def plain(self) -> tuple[PlainQuery, ...]:
+    def plain_queries(self) -> tuple[PlainQuery, ...]:
         """The queries that Spark answers alone."""
         return tuple(query for query in self.queries if isinstance(query, PlainQuery))
 
     @property
-    def groupings(self) -> dict[Grouping, tuple[Query, ...]]:
+    def queries_by_grouping(self) -> dict[Grouping, tuple[Query, ...]]:
         """The shared queries by keys and filter, in the order given."""
         groups: dict[Grouping, list[Query]] = {}
-        for query in self.shared:
+        for query in self.periodic_queries:
             groups.setdefault(query.grouping, []).append(query)
         return {grouping: tuple(queries) for grouping, queries in groups.items()}
 

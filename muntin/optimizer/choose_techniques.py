@@ -67,7 +67,7 @@ def with_techniques(
         if options.technique is not None:
             check_serves(options.technique, aggregate, possible)
             return options.technique
-        if node.picks or node.window.grows:
+        if node.reads_fewest or node.window.grows:
             return RECALC
         return least_technique(
             possible,
@@ -156,7 +156,9 @@ def check_technique(workload: Workload) -> None:
         return
     technique_by_name(technique)
     asked = {
-        aggregate: None for query in workload.shared for aggregate in query.aggregates.values()
+        aggregate: None
+        for query in workload.periodic_queries
+        for aggregate in query.aggregates.values()
     }
     for aggregate in asked:
         for component in aggregate.components:

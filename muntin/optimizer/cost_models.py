@@ -14,7 +14,7 @@ import numpy as np
 from muntin.aggregates.aggregate import Aggregate
 from muntin.model.prices import OVERLAP, RUNTIME, WINDOW_READS
 from muntin.model.time import SECOND
-from muntin.model.windows import SEARCH, Slicing, Window
+from muntin.model.windows import SEARCH_COMBINES, Slicing, Window
 from muntin.model.workload import Workload
 from muntin.optimizer.operations import steady_operations
 
@@ -59,7 +59,7 @@ class CostModel:
 
     def intervals_read(self, parent: Window, window: Window, *, is_harmless: bool) -> int:
         """Returns how many intervals of its parent a window reads."""
-        return parent.fewest(window) if is_harmless else parent.multiplier(window)
+        return parent.fewest_count(window) if is_harmless else parent.multiplier(window)
 
     def steps_to_try(self, first: int, last: int, excluded: int) -> Iterable[int]:
         """Returns which sizes of a factor window to try, of `first` to `last` times its slide.
@@ -93,7 +93,7 @@ class CostModel:
             and source.is_worth_picking_for(window)
             and harmless(aggregates)
         ):
-            few = SEARCH * source.fewest(window) * source.slide / window.slide
+            few = SEARCH_COMBINES * source.fewest_count(window) * source.slide / window.slide
             return few * len(aggregates)
         return sum(min(times, steady_operations(aggregate.function)) for aggregate in aggregates)
 
@@ -235,4 +235,4 @@ def window_reads(windows: Iterable[Window], workload: Workload) -> WindowReads:
 
 @lru_cache(64)
 def _reads_of(workload: Workload, model: CostModel) -> WindowReads:
-    return window_reads((query.periodic_window for query in workload.shared), workload)
+    return window_reads((query.periodic_window for query in workload.periodic_queries), workload)

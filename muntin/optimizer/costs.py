@@ -129,7 +129,7 @@ def plain_queries_cost(workload: Workload) -> float:
 
     One whose window is not known is counted as one reading of the events.
     """
-    return sum(_plain_query_cost(query.window, workload) for query in workload.plain)
+    return sum(_plain_query_cost(query.window, workload) for query in workload.plain_queries)
 
 
 def _plain_query_cost(window: Window | DataWindow | None, workload: Workload) -> float:

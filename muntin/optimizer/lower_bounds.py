@@ -71,7 +71,7 @@ def depends_on_data(workload: Workload) -> bool:
 
     Costs at a fixed ratio of rate to keys are proportional, so it is enough to try some ratios.
     """
-    for queries in workload.groupings.values():
+    for queries in workload.queries_by_grouping.values():
         nodes = nodes_of(queries)
         cut = slicing(node.window for node in nodes)
         for ratio in RATIOS:

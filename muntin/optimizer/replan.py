@@ -25,14 +25,16 @@ class Measurement:
     def of(self, workload: Workload) -> Workload:
         """Returns a workload with these figures; others stay where nothing was measured."""
         live = {frozenset(grouping.keys): keys for grouping, keys in self.keys.items()}
-        main = max(self.keys, key=lambda grouping: len(workload.groupings.get(grouping, ())))
+        main = max(
+            self.keys, key=lambda grouping: len(workload.queries_by_grouping.get(grouping, ()))
+        )
         return replace(
             workload,
             rate=self.rate,
             keys=self.keys[main],
             rate_known=True,
             keys_known=True,
-            live={**workload.live, **live},
+            live_keys={**workload.live_keys, **live},
             shares={
                 **workload.shares,
                 **{each.where: share for each, share in self.shares.items() if each.where},
@@ -59,7 +61,11 @@ def cheapest_plan(workload: Workload) -> Plan:
 
 def price_stream_plan(plan: Plan, workload: Workload) -> Plan:
     """Returns a plan for a stream with its costs at the rate and keys of a workload."""
-    facts = {part.shared[0].grouping: part for part in workload.by_grouping if part.shared}
+    facts = {
+        part.periodic_queries[0].grouping: part
+        for part in workload.split_by_grouping
+        if part.periodic_queries
+    }
     trees = (
         flat_tree(list(plan.queries_of(tree).values()), facts[tree.grouping])
         for tree in plan.periodic_trees
@@ -68,8 +74,8 @@ def price_stream_plan(plan: Plan, workload: Workload) -> Plan:
         plan.with_trees(
             periodic=trees,
             workload=replace(workload, queries=plan.queries),
-            unshared_cost=sum(map(tree_each_cost, workload.by_grouping)),
-            plain_cost=sum(map(plain_spark_cost, workload.by_grouping)),
+            unshared_cost=sum(map(tree_each_cost, workload.split_by_grouping)),
+            plain_cost=sum(map(plain_spark_cost, workload.split_by_grouping)),
         )
     )
 
@@ -143,7 +149,7 @@ class Replanner:
             return PlanChange(plan=optimize(workload, self._strategy))
         if self._woven is None:
             self._woven = ReweavingPlan(self._running.workload_of(self._queries))
-        self._follow(self._woven, workload.shared)
+        self._follow(self._woven, workload.periodic_queries)
         is_due = self._woven.due
         if is_due:
             self._woven.reconstruct()
@@ -152,8 +158,8 @@ class Replanner:
 
     def _follow(self, woven: ReweavingPlan, queries: tuple[Query, ...]) -> None:
         """Removes queries that are gone or changed, then adds the new ones."""
-        wanted = {query.name: definition(query.asked) for query in queries}
-        there = {query.name: definition(query.asked) for query in self._queries}
+        wanted = {query.name: definition(query.whole_query) for query in queries}
+        there = {query.name: definition(query.whole_query) for query in self._queries}
         for name, asked in there.items():
             if wanted.get(name) != asked:
                 woven.remove(name)

@@ -154,7 +154,7 @@ def _alike(workload: Workload) -> Counter[tuple[Window, frozenset[Aggregate], in
             frozenset(query.aggregates.values()),
             costs.slicer_columns([query.grouping], query.aggregates.values()),
         )
-        for query in workload.shared
+        for query in workload.periodic_queries
     )
 
 
@@ -162,7 +162,7 @@ def plan_of(
     strategy: str, workload: Workload, grow: Callable[[tuple[Query, ...]], Iterable[PeriodicTree]]
 ) -> Plan:
     """Returns a plan with the trees that `grow` makes of each grouping, and costs to compare."""
-    trees = (tree for queries in workload.groupings.values() for tree in grow(queries))
+    trees = (tree for queries in workload.queries_by_grouping.values() for tree in grow(queries))
     return Plan(
         strategy=strategy,
         trees=(*trees, *data_trees(workload)),

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from muntin.errors import ModelError, ParseError, nearest
 from muntin.model.time import parse_duration
-from muntin.model.windows import GROWN, CumulateWindow, cumulate
+from muntin.model.windows import INTERVAL_COLUMN, CumulateWindow, cumulate
 from muntin.sql.calls import CUMULATE
 from muntin.sql.statements import Edit, Statement, apply_edits, apply_text_edits
 from muntin.sql.tokens import Span, Token, render
@@ -300,11 +300,11 @@ def _from_flink(statement: Statement, place: int) -> Statement:
     read_as = [*edits, *columns, _replace_keys(statement, CUMULATE + call)]
     plain = [
         *edits,
-        *_columns(statement, inside, GROWN),
+        *_columns(statement, inside, INTERVAL_COLUMN),
         *_copy_into_windows(statement, window, time),
     ]
     edited = apply_edits(statement, plain)
-    return replace(edited, read_as=apply_text_edits(statement.text, read_as))
+    return replace(edited, query_text=apply_text_edits(statement.text, read_as))
 
 
 def _arguments(statement: Statement, call: Span) -> dict[str, Span]:
@@ -385,7 +385,7 @@ def _copy_into_windows(statement: Statement, window: CumulateWindow, time: str) 
     before = tokens[group if where is None else where].start
     edits = [
         Edit(start=before, end=before, text=f"{text.strip()} "),
-        _replace_keys(statement, GROWN),
+        _replace_keys(statement, INTERVAL_COLUMN),
     ]
     if where is None:
         edits[0] = replace(edits[0], text=f"{text.strip()} WHERE {inside} ")

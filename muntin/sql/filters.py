@@ -15,7 +15,7 @@ from muntin.model.query import PlainQuery, Query
 from muntin.sql.conditions import CONSTANTS, condition_key, spell
 from muntin.sql.functions import NO_FUNCTIONS, SPARK_FUNCTIONS, UNSTABLE
 from muntin.sql.tokens import DIALECT, Span, calls, column_name, tokenize
-from muntin.sql_text import SqlText, squeeze, uncommented
+from muntin.sql_text import SqlText, collapse_spaces, strip_comments
 
 _PREFIX = "SELECT 1 WHERE "
 # Functions that are nondeterministic in Spark, or draw random numbers.
@@ -34,7 +34,7 @@ def conjuncts(where: str) -> tuple[str, ...]:
     >>> conjuncts("(a=1  and (b in(2,3) AND (c or d)))")
     ('a = 1', 'b IN (2, 3)', 'c OR d')
     """
-    whole = squeeze(uncommented(where))
+    whole = collapse_spaces(strip_comments(where))
     if not whole:
         return ()
     try:

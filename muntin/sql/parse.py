@@ -50,26 +50,26 @@ def _parse(statement: Statement) -> Query | PlainQuery:
     tree = None
     try:
         tree = read_tree(statement)
-        return _shared_query(statement, tree)
+        return _read_query(statement, tree)
     except NotSharedError as reason:
         return PlainQuery(
             name=statement.name,
             statement=statement_text(statement.text, statement.tokens, tree),
             reason=str(reason),
-            window=first_window(statement.to_read),
+            window=first_window(statement.query_statement),
         )
     except WrongSqlError as error:
         raise statement.error(str(error), error.at) from None
 
 
-def _shared_query(statement: Statement, tree: exp.Expr) -> Query:
+def _read_query(statement: Statement, tree: exp.Expr) -> Query:
     """Returns the query of a statement; raises `NotSharedError` with the reason if it cannot share.
 
     `tree` is the syntax tree of the statement as Spark runs it.
     """
     whole = statement_text(statement.text, statement.tokens, tree)
-    if statement.read_as is not None:
-        statement = statement.to_read
+    if statement.query_text is not None:
+        statement = statement.query_statement
         tree = read_tree(statement)
     text = statement.text
     clauses = split_clauses(statement, tree)
@@ -77,13 +77,13 @@ def _shared_query(statement: Statement, tree: exp.Expr) -> Query:
         if name in UNSTABLE:
             raise NotSharedError(f"{name}() gives other values each time")
     check_row_expression(clauses.where, "WHERE")
-    taken = frozenset(token.norm for token in statement.tokens)
-    group_by = read_group_by(text, clauses, taken)
+    reserved = frozenset(token.norm for token in statement.tokens)
+    group_by = read_group_by(text, clauses, reserved)
     projection = Projection(
         text=text,
         clauses=clauses,
         group_by=group_by,
-        taken=taken,
+        reserved=reserved,
     )
     columns = [
         Column(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from muntin.sql.tokens import Span, render, tokenize
-from muntin.sql_text import SqlText, quoted
+from muntin.sql_text import SqlText, quote_name
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
@@ -36,14 +36,14 @@ def statement_text(text: str, tokens: Span, tree: exp.Expr | None) -> SqlText:
     DataFrame takes its place.
     """
     references = _guess_tables(tokens) if tree is None else _find_tables(tokens, tree)
-    return _split(text, 0, len(text), references)
+    return _replace_tables(text, 0, len(text), references)
 
 
 def relation_text(text: str, relation: Span, tokens: Span, tree: exp.Expr) -> SqlText:
     """Returns the relation after FROM with its tables as parameters, in one spelling."""
     start, end = relation[0].start, relation[-1].end
     references = [each for each in _find_tables(tokens, tree) if start <= each.start < end]
-    cut = _split(text, start, end, references)
+    cut = _replace_tables(text, start, end, references)
     return SqlText(parts=tuple(_squeeze(part) for part in cut.parts), tables=cut.tables)
 
 
@@ -101,7 +101,7 @@ def _guess_tables(tokens: Span) -> list[TableReference]:
     return references
 
 
-def _split(text: str, start: int, end: int, references: list[TableReference]) -> SqlText:
+def _replace_tables(text: str, start: int, end: int, references: list[TableReference]) -> SqlText:
     parts = [""]
     edits: list[tuple[int, int, str | None]] = [
         (reference.start, reference.end, None) for reference in references
@@ -116,7 +116,7 @@ def _split(text: str, start: int, end: int, references: list[TableReference]) ->
         if alias is None:
             parts.append("")
         else:
-            parts[-1] += f" AS {quoted(alias)}"
+            parts[-1] += f" AS {quote_name(alias)}"
         start = stop
     parts[-1] += text[start:end]
     return SqlText(parts=tuple(parts), tables=tuple(reference.table for reference in references))
@@ -155,7 +155,7 @@ def _table_reference(
 def _display_name(name: str) -> str:
     """Returns a part of a table's name, in backquotes only if Spark needs them."""
     plain = _PLAIN_NAME.fullmatch(name) and [token.kind for token in tokenize(name)] == ["VAR"]
-    return name if plain else quoted(name)
+    return name if plain else quote_name(name)
 
 
 def _named_in_full(tokens: Span, last: int) -> bool:

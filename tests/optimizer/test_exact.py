@@ -145,7 +145,9 @@ def test_plans_are_valid_and_no_grouping_is_cheaper(workload):
     exact = STRATEGIES["exact"](workload)
     strategies = ["shared", "weave"]
     # Equal windows are one node in every grouping; only without any sharing are they apart.
-    if len({(query.grouping, query.window) for query in workload.shared}) == len(workload.shared):
+    if len({(query.grouping, query.window) for query in workload.periodic_queries}) == len(
+        workload.periodic_queries
+    ):
         strategies.append("unshared")
     for strategy in strategies:
         assert exact.cost <= STRATEGIES[strategy](workload).cost * (1 + 1e-9)

@@ -57,7 +57,7 @@ def test_examples_2_3_and_5():
     assert narrow.covers(wide)
     assert narrow.multiplier(wide) == 2
     assert not narrow.partitions(wide)
-    assert narrow.reads(wide) == (0, 2)
+    assert narrow.fewest_starts(wide) == (0, 2)
 
 
 def test_figure_5_recurrence_count():
@@ -141,8 +141,8 @@ def test_fewest_intervals_fill_the_window_and_no_fewer_do(parent, more, stride, 
     slide = min(stride, size // parent.slide) * parent.slide
     window = Window(size=size, slide=slide, offset=parent.offset + shift * parent.slide)
     assert parent.covers(window)
-    starts = parent.reads(window)
-    assert len(starts) == parent.fewest(window) <= parent.multiplier(window)
+    starts = parent.fewest_starts(window)
+    assert len(starts) == parent.fewest_count(window) <= parent.multiplier(window)
     filled = {t for start in starts for t in range(start, start + parent.size)}
     assert filled == set(range(window.size))
     assert all(start % parent.slide == 0 for start in starts)
@@ -184,7 +184,7 @@ def test_sizes_that_are_not_multiples_of_slides():
 def test_plans_are_valid_and_factor_windows_only_help(workload):
     for strategy in ("coverage", "factor"):
         assert optimize(workload, strategy).strategy == strategy
-    for queries in workload.groupings.values():
+    for queries in workload.queries_by_grouping.values():
         nodes = coverage.nodes_of(queries)
         windows = [node.window for node in nodes]
         harmless = coverage.harmless_nodes(nodes)

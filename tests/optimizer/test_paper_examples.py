@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.papers.optimizer_techniques import TECHNIQUES, Load, plan_groups
+from benchmarks.papers.optimizer_techniques import TECHNIQUES, draw_workload, plan_groups
 from muntin.aggregates import aggregate as ag
 from muntin.model.prices import PAPERS
 from muntin.model.time import SECOND
@@ -157,10 +157,10 @@ def test_costs_of_triweave_read_the_finest_slices_once_for_each_tree():
 def test_the_groups_are_those_of_the_technique(optimizer, technique, trees):
     """Incremental MQO, experiments 1 to 5, in the middle of every figure: a workload of the bench
     has as many trees in a plan as in the bench."""
-    drawn = Load().draw(0)
+    drawn = draw_workload(0)
     strategy = optimizer.replace(" ", "").lower().replace("weaveshare", "weave")
     _, counted = plan_groups(drawn, optimizer, technique)
     aggregate = ag.count() if technique == "subtract" else ag.min_("x")
-    queries = tuple(replace(each, aggregates={"a": aggregate}) for each in drawn.shared)
+    queries = tuple(replace(each, aggregates={"a": aggregate}) for each in drawn.periodic_queries)
     asked = replace(drawn, queries=queries, options=PlanOptions(technique=technique))
     assert len(optimize(asked, strategy).trees) == counted == trees

@@ -76,7 +76,7 @@ def test_the_outlook_compares_both_plans_for_what_was_measured():
     )
     found = outlook(apart, measured)
     assert (found.now.rate, found.best.rate) == (2000.0, 2000.0)
-    assert found.best.workload.live == {frozenset("k"): 50.0, frozenset(["site"]): 4.0}
+    assert found.best.workload.live_keys == {frozenset("k"): 50.0, frozenset(["site"]): 4.0}
     assert found.saves == pytest.approx(1 - found.best.cost / found.now.cost)
     assert found.saves > 0
     work = measured.of(workload([A, B, C, OTHER]))

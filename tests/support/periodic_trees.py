@@ -81,7 +81,7 @@ def naive(window: Window, rows) -> dict[tuple[str | None, int], list[tuple[float
         begin = window.first_after(start - window.size)
         while begin <= start:
             # One that grows may begin later than it is called.
-            if window.begin_of(begin) <= start:
+            if window.start_of(begin) <= start:
                 held.setdefault((key, begin), []).append((x, i))
             begin += window.slide
     return held

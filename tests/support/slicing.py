@@ -197,10 +197,10 @@ def _lifted(entry: ComponentStorage, row: dict[str, Any]) -> Any:
     if not there and not component.is_never_null:
         return None
     number = int if entry.value_type == INTEGER else float
-    if not component.part.is_of_values:
+    if not component.part.needs_values:
         values = []
     read = [number(value) if there else number(0) for value in values]
-    scalars = component.part.of_record(number(there), *read)
+    scalars = component.part.lift_record(number(there), *read)
     if entry.monoid == ADD_WIDE:
         scalars = (*scalars, 0)
     return scalars if entry.monoid.width > 1 else scalars[0]

@@ -299,7 +299,7 @@ class ReweavingPlan:
         self._queries: dict[str, Query] = {}
         self._asked: dict[tuple[Grouping, Window], int] = {}
         self._woven: dict[Grouping, Reweaving] = {}
-        for grouping, queries in workload.groupings.items():
+        for grouping, queries in workload.queries_by_grouping.items():
             windows = [query.periodic_window for query in queries]
             self._woven[grouping] = Reweaving(windows, self._cost, tolerance=tolerance)
             for query in queries:

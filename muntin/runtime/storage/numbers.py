@@ -153,7 +153,7 @@ class NumberStorage(ScalarStorage):
         """Returns the partial of each event, the identity where it has no value; None: each counts
         as 1."""
         has_nulls = any(batch.column(name).null_count for name in names)
-        if not self.component.part.is_of_values and not has_nulls:
+        if not self.component.part.needs_values and not has_nulls:
             return None
         return super().lift(batch, names)
 
@@ -171,8 +171,8 @@ class NumberStorage(ScalarStorage):
     def _lift_values(self, columns: list[pa.Array], present: Bools) -> Scalars:
         part = self.component.part
         counts = present.astype(np.int64 if self.value_type == INTEGER else np.float64)
-        values = [self._numbers(column) for column in columns] if part.is_of_values else []
-        scalars: Scalars = part.of_record(counts, *values)
+        values = [self._numbers(column) for column in columns] if part.needs_values else []
+        scalars: Scalars = part.lift_record(counts, *values)
         return scalars
 
     def _numbers(self, column: pa.Array) -> Any:

@@ -60,7 +60,7 @@ class SetStorage(ComponentStorage):
     @property
     def _tells_zeros_apart(self) -> bool:
         assert isinstance(self.representation, SetsOfValues)
-        return self.representation.tells_zeros_apart
+        return self.representation.distinguishes_zeros
 
     def read(self, batch: pa.RecordBatch) -> SetColumn:
         lists = batch.column(self.columns[0])

@@ -2,8 +2,8 @@
 
 from muntin.aggregates.aggregate import Component
 from muntin.aggregates.representations import (
+    ArgExtremes,
     CheckedSums,
-    ChosenValues,
     CodedValues,
     DecimalSums,
     Numbers,
@@ -25,7 +25,7 @@ STORAGES: dict[type[Representation], type[ComponentStorage]] = {
     UserNumbers: UserStorage,
     CodedValues: CodedStorage,
     DecimalSums: DecimalSumStorage,
-    ChosenValues: ChosenStorage,
+    ArgExtremes: ChosenStorage,
     SetsOfValues: SetStorage,
     Registers: RegisterStorage,
 }

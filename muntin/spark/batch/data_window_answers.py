@@ -22,7 +22,7 @@ from muntin.spark.binding.grouping_sql import (
 )
 from muntin.spark.binding.relations import Relations, is_ansi
 from muntin.spark.binding.slicer_columns import layout_of_records, record_columns
-from muntin.spark.engine.plan_reuse import is_computable, store
+from muntin.spark.engine.plan_reuse import store, try_compute
 from muntin.spark.output.project import from_slots
 from muntin.sql_text import SqlText
 
@@ -65,7 +65,7 @@ class DataWindowAnswers(SharedAnswers):
         """
         if len(self.queries) == 1 or not self._relations.may_fail(self.queries.values()):
             return True
-        return is_computable(self._store_answers())
+        return try_compute(self._store_answers())
 
     def _shared_answer(self, query: Query) -> DataFrame:
         if len(self.queries) > 1:
@@ -94,7 +94,7 @@ class DataWindowAnswers(SharedAnswers):
             nodes=nodes,
             frame=self._all_answers if stored is None else stored,
             aggregates={
-                part.name: from_slots(nodes[bound.tree.number_of(part.name)], layout.layout, bound)
+                part.name: from_slots(nodes[bound.tree.node_index(part.name)], layout.layout, bound)
                 for part in parts
             },
         )

@@ -81,7 +81,7 @@ def _answer(aggregate: Aggregate, slices: Slices, kind: DataType, columns: Seque
     names = [slices.names[component] for component in components]
     if components[0].kind == "sum":
         return _sum(names[0], kind, columns)
-    if components[0].part.combined_by is None:
+    if components[0].part.spark_combine is None:
         (component,) = components
         fields = list(component.part.scalars)
         places = ", ".join(f"'{field}', {names[0]}_{index}" for index, field in enumerate(fields))

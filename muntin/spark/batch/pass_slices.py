@@ -28,11 +28,11 @@ from muntin.spark.binding.slicer_columns import (
     has_bits,
     storages_of,
 )
-from muntin.spark.engine.local_group_by import within_partitions
-from muntin.spark.engine.plan_reuse import is_computable, store
+from muntin.spark.engine.local_group_by import group_within_partitions
+from muntin.spark.engine.plan_reuse import store, try_compute
 from muntin.spark.engine.session_kind import cores_of
 from muntin.sql.filters import conjuncts, split_by_keys
-from muntin.sql_text import only_where
+from muntin.sql_text import case_when
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class PassSlices:
         self._names = names
         self._relations = relations
         # Several queries may be answered one by one.
-        self._is_shared = len({part.asked.name for part in parts}) > 1
+        self._is_shared = len({part.whole_query.name for part in parts}) > 1
         # Whether Spark combines some answers from the rows, which are then stored.
         self.has_rows_for_spark = any(bound.tree.combined_by_spark for bound in trees.values())
         self._stored_rows: DataFrame | None = None
@@ -96,7 +96,7 @@ class PassSlices:
         frame = rows.frame
         if rows.time == START and not self.has_rows_for_spark:
             # Partials of one key and start are combined later, so Spark need not exchange them.
-            frame = within_partitions(frame)
+            frame = group_within_partitions(frame)
         return pack_slices(frame, tuple(rows.slicer_trees.values()), rows.time)
 
     def slices(self) -> DataFrame:
@@ -120,8 +120,8 @@ class PassSlices:
         if not self._is_shared:
             return True
         if self.has_rows_for_spark:
-            return is_computable(self.store_rows())
-        return not self._relations.may_fail(self.parts) or is_computable(self.slices())
+            return try_compute(self.store_rows())
+        return not self._relations.may_fail(self.parts) or try_compute(self.slices())
 
     def store_rows(self) -> DataFrame:
         """Have Spark store the rows of the pass when they are first computed; returns them."""
@@ -176,7 +176,7 @@ def _event_rows(
             masks={} if guard is None else bits.masks(conditions_of(guard, safe)),
             values={each.component: arguments.of(each, guard) for each in storages},
             part_width=tree.time_part,
-            longest=tree.longest,
+            longest=tree.longest_window,
         )
     columns = {
         TIME: micros(grouping.time, time_type),
@@ -217,7 +217,7 @@ def _group_by_rows(
         # A partial counts for a tree if its keys pass the filter, and some of its events do.
         conditions = [] if of_keys is None else list(conjuncts(of_keys))
         if guard is not None:
-            conditions.append(f"count({only_where(guard, '1')}) > 0")
+            conditions.append(f"count({case_when(guard, '1')}) > 0")
         masks = bits.masks(conditions)
         key_columns = tuple(names[key] for key in tree.grouping.keys)
         slices[number] = Slices(
@@ -231,13 +231,13 @@ def _group_by_rows(
                 masks=masks,
                 is_whole=tree.grouping.keys == grouping.keys and tree.slicing == slicing,
                 part_width=tree.time_part,
-                longest=tree.longest,
+                longest=tree.longest_window,
             )
     start = slice_start(slicing, micros(grouping.time, time_type))
     keys_and_start = {**{names[key]: key for key in grouping.keys}, START: start}
     items = {**keys_and_start, **columns.calls, **bits.columns}
     by = ", ".join([*grouping.keys, start])
-    frame = relations.sql(select_events(grouping, items).inside("", f" GROUP BY {by}"))
+    frame = relations.sql(select_events(grouping, items).surround("", f" GROUP BY {by}"))
     return PassRows(frame=frame, time=START, slicer_trees=slicer_trees, slices=slices)
 
 

@@ -23,7 +23,7 @@ from muntin.spark.binding.relations import Relations
 from muntin.spark.output.numbered_rows import project_parts
 from muntin.spark.output.project import RESERVED, from_columns, from_slots
 from muntin.spark.output.stacking import CombinedAnswers, Stack
-from muntin.sql_text import squeeze
+from muntin.sql_text import collapse_spaces
 
 
 class PeriodicAnswers(SharedAnswers):
@@ -46,7 +46,7 @@ class PeriodicAnswers(SharedAnswers):
         self._slices: dict[int, PassSlices] = {}
         passes: dict[Pass | int, list[int]] = {}
         for place, bound in enumerate(trees):
-            passes.setdefault(bound.tree.made_in or place, []).append(place)
+            passes.setdefault(bound.tree.slicing_pass or place, []).append(place)
         for shared, places in passes.items():
             slices = PassSlices(
                 {place: trees[place] for place in places},
@@ -60,7 +60,11 @@ class PeriodicAnswers(SharedAnswers):
     @cached_property
     def _key_columns(self) -> Mapping[str, str]:
         # Keys that are in no grouping set are columns, too.
-        keys = {squeeze(key) for part in self._parts for key in part.asked.key_expressions.values()}
+        keys = {
+            collapse_spaces(key)
+            for part in self._parts
+            for key in part.whole_query.key_expressions.values()
+        }
         return {key: key_column(index) for index, key in enumerate(sorted(keys))}
 
     def _passes_of(self, places: Iterable[int]) -> list[PassSlices]:
@@ -116,10 +120,10 @@ class PeriodicAnswers(SharedAnswers):
         slices = self._slices[place]
         if len(slices.parts) > 1:
             slices.store_rows()
-        node = bound.tree.answering([part]).nodes[-1]
+        node = bound.tree.restrict_to([part]).nodes[-1]
         rows = slices.rows
         frame = combine_natively(node, rows.frame, rows.slices[place], bound.types)
-        return self._project(part, from_columns(node)).apply(self._with_left_out(frame, [part]))
+        return self._project(part, from_columns(node)).apply(self._with_null_keys(frame, [part]))
 
     def stacks(
         self, is_at_once: Callable[[CombinedAnswers], bool]
@@ -139,12 +143,12 @@ class PeriodicAnswers(SharedAnswers):
             own = [part for part in parts if self._place[part.name] == place]
             if not own:
                 continue
-            tree = bound.tree.answering(own)
+            tree = bound.tree.restrict_to(own)
             layout = self._slices[place].rows.slicer_trees[place].layout
             runs[place] = TreeRun(tree=tree, layout=layout, first=len(nodes))
             nodes += tree.nodes
             for part in own:
-                node = tree.nodes[tree.number_of(part.name)]
+                node = tree.nodes[tree.node_index(part.name)]
                 aggregates[part.name] = from_slots(node, layout, bound)
         passes = self._passes_of(runs)
         if is_stored:
@@ -155,19 +159,19 @@ class PeriodicAnswers(SharedAnswers):
             rows = in_order([each.packed for each in passes])
         frame = combine_slices(runs, rows, self._key_fields(runs))
         return NodeAnswers(
-            nodes=nodes, frame=self._with_left_out(frame, parts), aggregates=aggregates
+            nodes=nodes, frame=self._with_null_keys(frame, parts), aggregates=aggregates
         )
 
-    def _with_left_out(self, frame: DataFrame, parts: Iterable[Query]) -> DataFrame:
+    def _with_null_keys(self, frame: DataFrame, parts: Iterable[Query]) -> DataFrame:
         """Returns answers with nulls for the keys that the grouping sets of some parts leave out.
 
         Spark adds them: a type that the compiled runtime does not take would not go to Python.
         """
-        left_out = {squeeze(key) for part in parts for key in part.left_out.values()}
+        null_keys = {collapse_spaces(key) for part in parts for key in part.null_keys.values()}
         nulls = [
             lit(None).cast(self._key_types[key]).alias(name)
             for key, name in self._key_columns.items()
-            if key in left_out and name not in frame.columns
+            if key in null_keys and name not in frame.columns
         ]
         return frame.select("*", *nulls) if nulls else frame
 

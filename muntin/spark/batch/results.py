@@ -47,7 +47,7 @@ class Results(Mapping[str, DataFrame]):
         self._settings = SettingsOfAnalysis(relations.session)
         self.plan = bound.plan
         # Before any statement over them is analysed.
-        self._stored = [store(self._relations.whole(each)) for each in self.plan.stored]
+        self._stored = [store(self._relations.whole(each)) for each in self.plan.stored_relations]
         families: dict[Family, list[BoundPeriodicTree]] = {}
         for tree in bound.periodic_trees:
             families.setdefault(tree.tree.grouping.family, []).append(tree)
@@ -57,7 +57,7 @@ class Results(Mapping[str, DataFrame]):
             *(DataWindowAnswers([tree], *shared) for tree in bound.data_trees),
         ]
         self._answers: dict[str, DataFrame] = {}
-        for query in self.plan.plain:
+        for query in self.plan.plain_queries:
             self._answers[query.name] = self._relations.check(query)
 
     def __getitem__(self, name: str) -> DataFrame:
@@ -94,7 +94,7 @@ class Results(Mapping[str, DataFrame]):
             query
             for query in self.plan.queries
             if isinstance(query, Query)
-            and query.name in self.plan.sharing
+            and query.name in self.plan.sharing_queries
             and not by_spark.intersection(part.name for part in query.parts)
             and not self._relations.may_fail(query.parts)
         ]
@@ -143,11 +143,14 @@ class Results(Mapping[str, DataFrame]):
         """
         shared = [query for query in self.plan.queries if isinstance(query, Query)]
         check_names({query.name: [each.name for each in query.columns] for query in shared}, column)
-        check_names({query.name: self[query.name].columns for query in self.plan.plain}, column)
+        check_names(
+            {query.name: self[query.name].columns for query in self.plan.plain_queries}, column
+        )
         with self._settings.restore():
             frames = [frame for each in self._shared for frame in each.long_form(column)]
             frames += [
-                with_query_name(query.name, self[query.name], column) for query in self.plan.plain
+                with_query_name(query.name, self[query.name], column)
+                for query in self.plan.plain_queries
             ]
             return union_long_form(frames)
 
@@ -184,7 +187,7 @@ class Results(Mapping[str, DataFrame]):
             with self._settings.restore():
                 stacks = [stack for each in self._shared for stack in each.stacks(to.is_at_once)]
                 # A plain query may have an order, which is that of its files.
-                for query in self.plan.plain:
+                for query in self.plan.plain_queries:
                     stacks += by_columns({query.name: self[query.name]})
             to.write(stacks, list(self), self._answer_alone_if_shared)
         finally:
@@ -204,7 +207,7 @@ class Results(Mapping[str, DataFrame]):
     def _how_answered(self, query: Query | PlainQuery) -> str:
         if isinstance(query, PlainQuery):
             return f"by Spark alone: {query.reason}"
-        return "shared" if query.name in self.plan.sharing else "alone"
+        return "shared" if query.name in self.plan.sharing_queries else "alone"
 
     def release(self) -> None:
         """Free Spark's storage; the DataFrames stay valid, and are computed again."""

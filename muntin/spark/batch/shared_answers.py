@@ -27,7 +27,7 @@ from muntin.spark.output.stacking import (
     stack_answers,
     with_query_name,
 )
-from muntin.sql_text import squeeze
+from muntin.sql_text import collapse_spaces
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class SharedAnswers(ABC):
         self._answer_alone = answer_alone
         self._stored_answers: DataFrame | None = None
         self._parts = [part for bound in trees for part in plan.queries_of(bound.tree).values()]
-        self.queries = {part.asked.name: part.asked for part in self._parts}
+        self.queries = {part.whole_query.name: part.whole_query for part in self._parts}
         # The tree that answers each part, by its place.
         self._place = {
             name: place for place, bound in enumerate(trees) for name in bound.tree.queries
@@ -165,7 +165,7 @@ class SharedAnswers(ABC):
             parts = parts_of(compiled)
             # Answers with an order are made of stored slices. Then these are, too.
             answers = self._combine(parts, is_stored=any(query.ending for query in others))
-            called = {part.name: part.asked.name for part in parts}
+            called = {part.name: part.whole_query.name for part in parts}
             with naming_refused_query(self.answer, called.values()):
                 projections = self._projections(parts, answers)
                 frames.insert(
@@ -197,7 +197,10 @@ class SharedAnswers(ABC):
             aggregates,
             bound,
             bounds=bounds,
-            plain=self._relations.names_of(part.asked),
+            plain=self._relations.names_of(part.whole_query),
             keys=[self._key_columns[key] for key in bound.tree.grouping.keys],
-            left_out={name: self._key_columns[squeeze(key)] for name, key in part.left_out.items()},
+            null_keys={
+                name: self._key_columns[collapse_spaces(key)]
+                for name, key in part.null_keys.items()
+            },
         )

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from muntin.errors import RunError, nearest
-from muntin.spark.engine.folder import RAW_FILES, Folder
+from muntin.spark.engine.folder import RAW_FILE_OPTIONS, Folder
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.error_text import JOB_ERRORS, job_error_text
 from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack
@@ -195,7 +195,7 @@ class WriteTo:
     def _stage_at_once(self, whole: CombinedAnswers, place: str, folder: Folder) -> dict[str, str]:
         """Writes a folder for each query, whatever its columns; each has a file at least."""
         gathered = replace(whole, frame=_gather_by_query(whole.frame))
-        write_at_once(gathered, f"{self._directory}/{place}", RAW_FILES)
+        write_at_once(gathered, f"{self._directory}/{place}", RAW_FILE_OPTIONS)
         there = folder.names(place)
         # A query has a folder for each of its files.
         folders: dict[int, list[str]] = {}

@@ -156,7 +156,7 @@ def _bind_periodic_trees(plan: Plan, relations: Relations) -> tuple[Plan, list[B
             reason = reason_of_periodic(part, bound, relations)
             if reason is not None:
                 # What holds for one grouping set holds for all, and Spark answers them at once.
-                reasons[part.asked.name] = reason
+                reasons[part.whole_query.name] = reason
     if reasons:
         plan = leave_to_spark(plan, reasons)
         trees = _with_trees(trees, plan.periodic_trees)
@@ -206,7 +206,7 @@ def _types_of(
         # Some query is wrong: find out which, so that the error can name it.
         for query in queries:
             if query.is_periodic:
-                relations.check(query.asked)
+                relations.check(query.whole_query)
             with naming_query(query):
                 answer_types([tree.grouping], tuple(query.aggregates.values()), relations)
         raise RunError(f"the queries of {tree.grouping}: {first_line(error)}") from None

@@ -47,19 +47,22 @@ def _split_by_combiner(bound: BoundPeriodicTree, plan: Plan) -> Iterator[BoundPe
         yield bound
         return
     others = [query for query in queries.values() if query not in by_spark]
-    yield replace(bound, tree=replace(bound.tree.answering(by_spark), made_in=None))
+    yield replace(bound, tree=replace(bound.tree.restrict_to(by_spark), slicing_pass=None))
     if others:
-        yield replace(bound, tree=bound.tree.answering(others))
+        yield replace(bound, tree=bound.tree.restrict_to(others))
 
 
 def _with_slicer_passes(trees: Sequence[BoundPeriodicTree]) -> list[BoundPeriodicTree]:
     """Returns the trees, those with partials that only the slicer makes in passes of the slicer."""
     passes: dict[Pass, Pass] = {}
-    number = max((each.tree.made_in.number for each in trees if each.tree.made_in), default=-1) + 1
+    number = (
+        max((each.tree.slicing_pass.number for each in trees if each.tree.slicing_pass), default=-1)
+        + 1
+    )
     own: list[Pass | None] = []
     for each in trees:
         tree = each.tree
-        made_in = tree.made_in
+        made_in = tree.slicing_pass
         if tree.engine is not Engine.SPARK and not tree.fits_group_by:
             if made_in is None:
                 made_in = Pass(
@@ -72,7 +75,9 @@ def _with_slicer_passes(trees: Sequence[BoundPeriodicTree]) -> list[BoundPeriodi
             passes[made_in] = replace(made_in, engine=Engine.COMPILED)
         own.append(made_in)
     return [
-        replace(each, tree=replace(each.tree, made_in=made_in and passes.get(made_in, made_in)))
+        replace(
+            each, tree=replace(each.tree, slicing_pass=made_in and passes.get(made_in, made_in))
+        )
         for each, made_in in zip(trees, own, strict=True)
     ]
 
@@ -94,7 +99,7 @@ def _with_decisions(bound: BoundPeriodicTree, plan: Plan, cores: int) -> BoundPe
         nodes=tuple(_with_spark_techniques(node, bound) for node in tree.nodes),
         combined_by_spark=() if tree.engine is Engine.SPARK else by_spark,
         # The slicer makes only partials that the compiled runtime takes.
-        made_in=None if by_spark and _is_made_by_slicer(tree) else tree.made_in,
+        slicing_pass=None if by_spark and _is_made_by_slicer(tree) else tree.slicing_pass,
         time_part=_time_part(tree, plan, cores),
     )
     return replace(bound, tree=decided)
@@ -120,7 +125,7 @@ def _time_part(tree: PeriodicTree, plan: Plan, cores: int) -> int | None:
         return None
     known = plan.keys if plan.workload.keys_known else None
     keys = known if tree.grouping.keys else 1
-    return part_width(tree.slicing, tree.longest, keys=keys, cores=cores)
+    return part_width(tree.slicing, tree.longest_window, keys=keys, cores=cores)
 
 
 def part_width(slicing: Slicing, longest: int, *, keys: float | None, cores: int) -> int | None:
@@ -144,4 +149,4 @@ def part_width(slicing: Slicing, longest: int, *, keys: float | None, cores: int
 
 
 def _is_made_by_slicer(tree: PeriodicTree) -> bool:
-    return tree.made_in is not None and tree.made_in.engine is Engine.COMPILED
+    return tree.slicing_pass is not None and tree.slicing_pass.engine is Engine.COMPILED

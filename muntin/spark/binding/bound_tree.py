@@ -11,7 +11,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import Grouping, Query
 from muntin.model.trees import DataTree, PeriodicTree, Tree
 from muntin.spark.binding.relations import Relations
-from muntin.sql_text import squeeze
+from muntin.sql_text import collapse_spaces
 
 # Spark's types of aggregates, and of the values of components that are sets of values.
 Types = Mapping[Aggregate | Component, DataType]
@@ -109,7 +109,7 @@ def answer_types(
     columns = [*keys, window, *calls, *asked]
     conditions = filters if len(filters) == 1 else [f"({where})" for where in filters]
     where = f" WHERE {' AND '.join(conditions)}" if filters else ""
-    text = first.relation.inside(
+    text = first.relation.surround(
         f"SELECT {', '.join(columns)} FROM ", f"{where} GROUP BY {', '.join([*keys, window])}"
     )
     fields = relations.sql(text).schema.fields
@@ -133,11 +133,16 @@ def types_of_plain_answer(
     columns: then `answer_types` asks Spark for them.
     """
     (query, *others) = queries.values()
-    if tree.engine is not Engine.SPARK or others or query.whole or sets_of_values(tree.aggregates):
+    if (
+        tree.engine is not Engine.SPARK
+        or others
+        or query.part_of
+        or sets_of_values(tree.aggregates)
+    ):
         return None
     fields = relations.check(query).schema.fields
     by_name = {
-        query.named_alone(column.expression): field
+        query.bare_name(column.expression): field
         for column, field in zip(query.columns, fields, strict=True)
     }
     if not by_name.keys() >= {*query.key_expressions, "window", *query.aggregates}:
@@ -145,7 +150,7 @@ def types_of_plain_answer(
     bounds = by_name["window"].dataType
     assert isinstance(bounds, StructType)
     return AnswerTypes(
-        keys={squeeze(key): by_name[name] for name, key in query.key_expressions.items()},
+        keys={collapse_spaces(key): by_name[name] for name, key in query.key_expressions.items()},
         time=bounds["start"].dataType,
         aggregates={each: by_name[name].dataType for name, each in query.aggregates.items()},
     )

@@ -29,7 +29,7 @@ from muntin.spark.engine.plan_facts import (
     rows_read,
 )
 from muntin.spark.error_text import JOB_ERRORS
-from muntin.sql_text import only_where
+from muntin.sql_text import case_when
 
 # Rows that are looked at.
 ROWS = 10_000
@@ -53,7 +53,7 @@ class Facts:
     """Events per second of event time, live keys of sets of keys, and shares of filters."""
 
     rate: float
-    live: Mapping[frozenset[str], float]
+    live_keys: Mapping[frozenset[str], float]
     shares: Mapping[str, float]
 
 
@@ -65,12 +65,12 @@ def estimate(
 
     Other strategies need no figures. A workload that the user made has them.
     """
-    if strategy != UNSHARED and len(work.groupings) > 1:
-        readings = Counter(grouping.relation for grouping in work.groupings)
+    if strategy != UNSHARED and len(work.queries_by_grouping) > 1:
+        readings = Counter(grouping.relation for grouping in work.queries_by_grouping)
         with suppress(PySparkException):
             # If a query is wrong, the error is raised when it is bound to its data.
             work = replace(work, computed=relations.computed_several_times(readings))
-    several = max(len(work.shared), len(work.data_windows)) > 1
+    several = max(len(work.periodic_queries), len(work.data_window_queries)) > 1
     if strategy == DEFAULT and not has_figures and several:
         work = _with_reading(work, relations)
         if may_share(work):
@@ -87,7 +87,9 @@ def with_facts(work: Workload, relations: Relations, *, least_rows: float = 0) -
     rows than `least_rows`. The rate, and the keys of queries without facts, are those of the
     grouping with the most queries.
     """
-    groupings = work.groupings or {part.grouping: part.data_windows for part in work.by_grouping}
+    groupings = work.queries_by_grouping or {
+        part.grouping: part.data_window_queries for part in work.split_by_grouping
+    }
     is_small = work.seconds is not None and work.seconds * work.rate < least_rows
     if is_small or not groupings:
         return work
@@ -110,10 +112,10 @@ def with_facts(work: Workload, relations: Relations, *, least_rows: float = 0) -
     return replace(
         work,
         rate=chosen.rate,
-        keys=chosen.live.get(frozenset(main.keys), 1.0),
+        keys=chosen.live_keys.get(frozenset(main.keys), 1.0),
         rate_known=True,
         keys_known=True,
-        live={keys: count for each in known for keys, count in each.live.items()},
+        live_keys={keys: count for each in known for keys, count in each.live_keys.items()},
         # The first rows are from one folder.
         shares={**{w: share for each in known for w, share in each.shares.items()}, **work.reads},
         # A batch has as many events as before.
@@ -133,7 +135,7 @@ def _with_reading(work: Workload, relations: Relations) -> Workload:
     sizes: list[float | None] = []
     reads: dict[str, float] = {}
     for family, groupings in families.items():
-        if len(groupings) > 1 or len(work.data_windows) > 1:
+        if len(groupings) > 1 or len(work.data_window_queries) > 1:
             try:
                 events = relations.events(family.relation)
                 sizes.append(rows_read(events))
@@ -173,8 +175,8 @@ def _filter_statement(query: Query, relations: Relations) -> DataFrame:
     """Returns a statement with the filter of a query: the query itself if Spark may answer it
     alone, so that it is not analysed again."""
     if isinstance(query.window, Window) and query.window.is_tumbling:
-        return relations.check(query.asked)
-    return relations.sql(query.source.inside("SELECT 1 FROM ", f" WHERE {query.where}"))
+        return relations.check(query.whole_query)
+    return relations.sql(query.source.surround("SELECT 1 FROM ", f" WHERE {query.where}"))
 
 
 def _cached_facts(
@@ -213,7 +215,7 @@ def sample(
         *(f"coalesce({where}, false) AS f{index}" for index, where in enumerate(filters)),
     ]
     try:
-        frame = relations.sql(family.relation.inside(f"SELECT {', '.join(columns)} FROM ", ""))
+        frame = relations.sql(family.relation.surround(f"SELECT {', '.join(columns)} FROM ", ""))
         if not is_cheap(frame):
             return None
         in_all = rows_of(frame)
@@ -242,7 +244,7 @@ def sample(
         return None
     return Facts(
         rate=rate,
-        live={
+        live_keys={
             of: live_keys(_mix_hashes((hashes[key] for key in of), len(events)), in_all)
             for of in {*_sets(groupings, keys), *_pairs(groupings)}
         },
@@ -259,7 +261,7 @@ def _guard_value(value: str, groupings: Mapping[Grouping, frozenset[str]]) -> st
     filters = {grouping.where for grouping, values in groupings.items() if value in values}
     if None in filters:
         return f"({value})"
-    return only_where(" OR ".join(f"({where})" for where in filters), value)
+    return case_when(" OR ".join(f"({where})" for where in filters), value)
 
 
 def _pairs(groupings: Mapping[Grouping, frozenset[str]]) -> Iterable[frozenset[str]]:

@@ -21,7 +21,7 @@ def select_events(grouping: Grouping, columns: dict[str, str]) -> SqlText:
     """Returns `SELECT columns` over the grouping's relation and filter: its events one by one."""
     items = ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
     where = f"({grouping.where}) AND " if grouping.where else ""
-    return grouping.relation.inside(
+    return grouping.relation.surround(
         f"SELECT {items} FROM ", f" WHERE {where}({grouping.time}) IS NOT NULL"
     )
 
@@ -34,7 +34,7 @@ def group_events(grouping: Grouping, by: str, columns: dict[str, str]) -> SqlTex
     """
     keys = {key_column(index): key for index, key in enumerate(grouping.keys)}
     groups = f" GROUP BY {', '.join([*grouping.keys, by])}"
-    return select_events(grouping, {**keys, **columns}).inside("", groups)
+    return select_events(grouping, {**keys, **columns}).surround("", groups)
 
 
 def micros(time: str, kind: DataType) -> str:

@@ -31,7 +31,7 @@ from muntin.spark.binding.runtime_types import (
     is_hashed_alike,
     is_order_known,
 )
-from muntin.sql_text import SqlText, quoted
+from muntin.sql_text import SqlText, quote_name
 
 # Settings by which `grouping_id` has another type, or its bits another order.
 _OTHER_MARKS = (
@@ -62,8 +62,8 @@ def leave_to_spark(plan: Plan, reasons: Mapping[str, str]) -> Plan:
 def answering(plan: Plan, queries: tuple[Query | PlainQuery, ...]) -> Plan:
     """Returns a plan for some of its queries: its trees without what the others need."""
     parts = parts_of(queries)
-    periodic = [tree.answering(parts) for tree in plan.periodic_trees]
-    data = [tree.answering(parts) for tree in plan.data_trees]
+    periodic = [tree.restrict_to(parts) for tree in plan.periodic_trees]
+    data = [tree.restrict_to(parts) for tree in plan.data_trees]
     return plan.with_trees(
         periodic=with_own_passes([tree for tree in periodic if tree.nodes]),
         data=[tree for tree in data if tree.nodes],
@@ -192,9 +192,9 @@ def _is_of_other_type(name: str, query: Query, relations: Relations) -> bool:
     ]
     if not columns:
         return False
-    items = relations.check(query.asked).schema.fields
+    items = relations.check(query.whole_query).schema.fields
     types = [each.dataType for each in items if each.name.lower() == name.lower()]
-    return len(columns) > 1 or types != [relations.type_of(query.source, quoted(columns[0]))]
+    return len(columns) > 1 or types != [relations.type_of(query.source, quote_name(columns[0]))]
 
 
 def _reason_of_aggregate(
@@ -210,7 +210,7 @@ def _reason_of_aggregate(
             return reason
     if row.has_legacy and has_legacy_statistics(relations.session):
         return "spark.sql.legacy.statisticalAggregate is on"
-    if row.casts and not is_ansi(relations.session):
+    if row.casts_to_double and not is_ansi(relations.session):
         # A partial could not tell text that is no number from null.
         for argument in aggregate.components[0].arguments:
             argument_type = relations.type_of(source, argument)

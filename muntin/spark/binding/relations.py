@@ -8,13 +8,13 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
-from muntin.errors import RefusedError, RunError, nearest, no_frame
+from muntin.errors import RefusedError, RunError, nearest, not_a_dataframe
 from muntin.model.query import PlainQuery, Query, tables_of
 from muntin.spark.engine.plan_facts import may_fail, operators_of, rows_read
-from muntin.spark.engine.plan_reuse import DistinctReads, unlike_others
+from muntin.spark.engine.plan_reuse import DistinctReads, with_unique_plan
 from muntin.spark.engine.session_kind import may_use_internals
 from muntin.spark.engine.statements import (
-    shown_expressions,
+    expressions_text,
     sql_over,
     temporary_view,
     without_projection,
@@ -57,7 +57,7 @@ class Relations:
         self._frames = _frames(data, tables)
         for name, frame in self._frames.items():
             if not isinstance(frame, DataFrame):
-                raise no_frame(name or "data", frame)
+                raise not_a_dataframe(name or "data", frame)
             if frame.isStreaming and not streaming:
                 raise RunError(
                     f"{name or 'data'} is a streaming DataFrame; mt.run takes batch DataFrames, "
@@ -92,7 +92,7 @@ class Relations:
         if not self._is_for_later:
             return self._frames[table]
         if table not in self._read:
-            self._read[table] = unlike_others(self._distinct(table))
+            self._read[table] = with_unique_plan(self._distinct(table))
         return self._read[table]
 
     def _distinct(self, table: str) -> DataFrame:
@@ -100,7 +100,7 @@ class Relations:
         if not self._is_for_later:
             return self._frames[table]
         if table not in self._distinct_frames:
-            self._distinct_frames[table] = self._reads.distinct(self._frames[table])
+            self._distinct_frames[table] = self._reads.make_distinct(self._frames[table])
         return self._distinct_frames[table]
 
     def frame(self, relation: SqlText) -> DataFrame | None:
@@ -145,12 +145,12 @@ class Relations:
 
     def _with_all_columns(self, relation: SqlText) -> DataFrame:
         if relation not in self._all_columns:
-            self._all_columns[relation] = self.sql(relation.inside("SELECT * FROM ", ""))
+            self._all_columns[relation] = self.sql(relation.surround("SELECT * FROM ", ""))
         return self._all_columns[relation]
 
     def type_of(self, relation: SqlText, expression: str | None) -> DataType:
         """Returns Spark's type of an expression over a relation."""
-        frame = self.sql(relation.inside(f"SELECT {expression} FROM ", ""))
+        frame = self.sql(relation.surround(f"SELECT {expression} FROM ", ""))
         return frame.schema.fields[0].dataType
 
     def casts(self, relation: SqlText, expression: str) -> bool:
@@ -158,8 +158,8 @@ class Relations:
 
         Literals do not count: they can be cast to wider types.
         """
-        frame = self.sql(relation.inside(f"SELECT {expression} FROM ", ""))
-        shown = shown_expressions(frame)
+        frame = self.sql(relation.surround(f"SELECT {expression} FROM ", ""))
+        shown = expressions_text(frame)
         return shown is None or "cast(" in _WIDENED.sub("", shown.lower())
 
     def may_fail(self, queries: Iterable[Query]) -> bool:
@@ -173,7 +173,7 @@ class Relations:
         if not may_use_internals(self.session):
             return bool(computed)
         selected = ", ".join(f"({text})" for text in computed) or "*"
-        return may_fail(self.sql(queries[0].source.inside(f"SELECT {selected} FROM ", "")))
+        return may_fail(self.sql(queries[0].source.surround(f"SELECT {selected} FROM ", "")))
 
     def check(self, query: Query | PlainQuery) -> DataFrame:
         """Returns the query as plain Spark; raises an error that names it if Spark refuses it."""
@@ -198,7 +198,7 @@ def naming_query(query: Query | PlainQuery) -> Iterator[None]:
     except (AnalysisException, ParseException) as error:
         context = error.getQueryContext()
         fragment = context[0].fragment() if context else None
-        name = query.asked.name if isinstance(query, Query) else query.name
+        name = query.whole_query.name if isinstance(query, Query) else query.name
         raise RefusedError(name, first_line(error), fragment) from None
 
 

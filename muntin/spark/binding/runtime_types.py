@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 
 from muntin.aggregates.aggregate import Aggregate
 from muntin.aggregates.parts import PARTS, TYPED
-from muntin.aggregates.representations import ChosenValues, DecimalSums, Representation
+from muntin.aggregates.representations import ArgExtremes, DecimalSums, Representation
 from muntin.aggregates.table import TEXT
 from muntin.spark.binding.bound_tree import Types
 from muntin.spark.binding.relations import Relations
@@ -97,7 +97,7 @@ def is_represented(representation: Representation, kind: DataType) -> bool:
         case DecimalSums():
             # A sum of 38 digits may have overflowed.
             return isinstance(kind, DecimalType) and kind.precision < _MOST_DIGITS
-        case ChosenValues():
+        case ArgExtremes():
             return is_carried(kind)
         case _:
             return is_ordered(kind)
@@ -164,7 +164,7 @@ def is_compiled(aggregate: Aggregate, types: Types) -> bool:
 
 def is_order_known(aggregate: Aggregate, relation: SqlText, relations: Relations) -> bool:
     """Whether the runtime knows the order that an aggregate such as `max_by` chooses by, if any."""
-    if not aggregate.definition.is_chosen:
+    if not aggregate.definition.is_arg_extreme:
         return True
     kind = relations.type_of(relation, aggregate.others[0])
     return isinstance(kind, NUMERIC) or is_ordered(kind)

@@ -161,7 +161,7 @@ class Arguments:
 
     def _is_count_of_floats(self, component: Component) -> bool:
         return (
-            not component.part.is_of_values
+            not component.part.needs_values
             and component.argument is not None
             and not component.others
             and component.where is None

@@ -169,7 +169,9 @@ class Checkpoint:
 
     def _list_plans(self) -> list[str]:
         """The names of the plans that are there, in order."""
-        return sorted(name for name in self.folder.beginning(_PREFIX) if name.endswith(_SUFFIX))
+        return sorted(
+            name for name in self.folder.names_with_prefix(_PREFIX) if name.endswith(_SUFFIX)
+        )
 
     def _effective_name(self) -> str | None:
         """The name of the plan that counts."""

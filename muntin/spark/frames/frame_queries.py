@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from muntin.errors import RunError, no_frame
+from muntin.errors import RunError, not_a_dataframe
 from muntin.model.query import PlainQuery, Query
 from muntin.sql_text import SqlText
 
@@ -183,7 +183,7 @@ def session_of(frames: Mapping[str, DataFrame]) -> SparkSession:
         raise RunError("share takes a mapping from names to DataFrames, at least one")
     for name, frame in frames.items():
         if not isinstance(frame, DataFrame):
-            raise no_frame(repr(name), frame)
+            raise not_a_dataframe(repr(name), frame)
     sessions = {id(frame.sparkSession): frame.sparkSession for frame in frames.values()}
     if len(sessions) > 1:
         raise RunError("the DataFrames are of several sessions")

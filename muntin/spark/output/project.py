@@ -23,7 +23,7 @@ from muntin.runtime.storage.layout import Layout, slots_of
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.grouping_sql import key_column, window_struct
 from muntin.spark.engine.statements import sql_over
-from muntin.sql_text import SqlText, quoted, squeeze
+from muntin.sql_text import SqlText, collapse_spaces, quote_name
 
 # Spark recognizes a window's column by this, so that `window` and `window_time` take it.
 WINDOW_METADATA = {"spark.timeWindow": True}
@@ -155,7 +155,7 @@ class Projection:
 def _over_names(output: Output, through: Output | None) -> str:
     if through is not None:
         return through.name
-    return output.sql if output.alone is None else quoted(output.alone)
+    return output.sql if output.alone is None else quote_name(output.alone)
 
 
 def projection(
@@ -166,22 +166,25 @@ def projection(
     bounds: Bounds | None = None,
     plain: StructType | None = None,
     keys: Sequence[str] | None = None,
-    left_out: Mapping[str, str] | None = None,
+    null_keys: Mapping[str, str] | None = None,
 ) -> Projection:
     """Returns the columns and conditions of a query over the answers of its tree.
 
     `answers` has the SQL of each aggregate. `bounds` are those of the window, if they do not follow
     from the query alone. `plain` is the schema that Spark gives the
     query, needed if Spark names some columns. `keys` has the SQL of the keys, if they are
-    not columns. `left_out` has that of keys that the query's grouping set leaves out, by name.
+    not columns. `null_keys` has that of keys that the query's grouping set leaves out, by name.
     """
     position = {key: index for index, key in enumerate(bound.tree.grouping.keys)}
     keys = keys or [key_column(index) for index in position.values()]
     bounds = bounds or Bounds.of([query.window])
     window = window_struct(bounds.begin, bounds.end, bound.time_type, nullable=bounds.is_nullable)
     sql = {
-        **{name: keys[position[squeeze(key)]] for name, key in query.key_expressions.items()},
-        **(left_out or {}),
+        **{
+            name: keys[position[collapse_spaces(key)]]
+            for name, key in query.key_expressions.items()
+        },
+        **(null_keys or {}),
         **{name: answers[aggregate] for name, aggregate in query.aggregates.items()},
         **query.mark_values,
     }
@@ -190,7 +193,7 @@ def projection(
     names = [by_name[name] for name in query.names]
     outputs = []
     for index, column in enumerate(query.columns):
-        alone = query.named_alone(column.expression)
+        alone = query.bare_name(column.expression)
         text = column.expression if alone is None else by_name[alone].sql
         metadata = {} if alone is None else by_name[alone].metadata
         name = column.name
@@ -222,9 +225,9 @@ def from_slots(node: TreeNode, layout: Layout, bound: BoundTree) -> dict[Aggrega
         else:
             kind = bound.types[aggregate]
             if aggregate.definition.result == STATE:
-                answers[aggregate] = _state(quoted(places[0]), aggregate, kind)
+                answers[aggregate] = _state(quote_name(places[0]), aggregate, kind)
                 continue
-            value = f"CAST({aggregate.summary_sql(quoted(places[0]))} AS {kind.simpleString()})"
+            value = f"CAST({aggregate.summary_sql(quote_name(places[0]))} AS {kind.simpleString()})"
             if isinstance(kind, ArrayType) and not kind.containsNull:
                 # Spark then knows that no element is null.
                 value = f"array_compact({value})"

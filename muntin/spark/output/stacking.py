@@ -27,7 +27,7 @@ from muntin.spark.output.numbered_rows import (
     number_rows,
 )
 from muntin.spark.output.project import Output, Projection, pick
-from muntin.sql_text import literal, quoted
+from muntin.sql_text import literal, quote_name
 
 # The column of a stack with the number of a row's query.
 INDEX = "_muntin_query"
@@ -68,7 +68,9 @@ class Part:
         if self.struct is None:
             return frame
         columns = (
-            col(f"{self.struct}.{quoted(field.name)}").alias(field.name, metadata=field.metadata)
+            col(f"{self.struct}.{quote_name(field.name)}").alias(
+                field.name, metadata=field.metadata
+            )
             for field in self.schema.fields
         )
         return frame.where(f"{self.struct} IS NOT NULL").select(*columns, INDEX)

@@ -23,7 +23,7 @@ _ERROR_OF_SINK = re.compile(r"^muntin\.errors\.RunError: (.+)$", re.MULTILINE)
 
 
 class ConnectRun(StreamRun):
-    """A plan that runs, once, on a server."""
+    """A run on a Spark Connect server."""
 
     def failure(self) -> BaseException | None:
         """What ended it, if it failed."""
@@ -45,11 +45,11 @@ class PollingWatcher(Watcher):
 
     def catch_up(self, reports: QueryReports) -> None:
         """Read the reports that Spark remembers, if there are new ones."""
-        self._figures.note(reports)
+        self._figures.add_reports(reports)
 
 
 class ConnectEngine(StreamEngine):
-    """Makes the parts of a pipeline that a session of Spark Connect needs.
+    """The classes of a pipeline on Spark Connect.
 
     A query continues when its client is gone, so a start with the same queries takes it over.
     """

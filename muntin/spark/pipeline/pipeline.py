@@ -97,14 +97,14 @@ class Pipeline:
         if not queries:
             return {}
 
-        def more(now: list[Query | PlainQuery]) -> list[Query | PlainQuery]:
+        def add_queries(now: list[Query | PlainQuery]) -> list[Query | PlainQuery]:
             names = {query.name.lower() for query in now}
             for query in queries:
                 if query.name.lower() in names:
                     raise RunError(f"a query called {query.name!r} runs already; use replace")
             return [*now, *queries]
 
-        self._changes.make(more)
+        self._changes.make(add_queries)
         complete = self.complete_from
         return {query.name: complete[query.name] for query in queries if query.name in complete}
 
@@ -114,7 +114,7 @@ class Pipeline:
         if not names:
             return
 
-        def fewer(now: list[Query | PlainQuery]) -> list[Query | PlainQuery]:
+        def remove_queries(now: list[Query | PlainQuery]) -> list[Query | PlainQuery]:
             have = [query.name for query in now]
             for name in names:
                 if name not in have:
@@ -124,7 +124,7 @@ class Pipeline:
                 raise RunError("these are all queries that run; stop the pipeline instead")
             return left
 
-        self._changes.make(fewer)
+        self._changes.make(remove_queries)
 
     def replace(self, queries: Queries) -> None:
         """Answer these queries from now on: the batch is finished, then the stream restarts.
@@ -169,7 +169,7 @@ class Pipeline:
     @contextmanager
     def changes(self) -> Iterator[None]:
         """Makes all changes of the block in one restart, at its end."""
-        with self._changes.as_one():
+        with self._changes.combine_changes():
             yield
 
     def stop(self) -> None:
@@ -197,8 +197,8 @@ class Pipeline:
             run = self._launcher.run
             try:
                 run.query.processAllAvailable()
-                if run.lost is not None:
-                    raise run.lost
+                if run.stop_error is not None:
+                    raise run.stop_error
                 return
             except Exception as error:
                 # It may be restarted.
@@ -228,7 +228,7 @@ class Pipeline:
     def status(self) -> Status:
         """Returns what the pipeline has done since it started."""
         launcher, run = self._launcher, self._launcher.run
-        launcher.figures.note(run.reports)
+        launcher.figures.add_reports(run.reports)
         failure = launcher.failure()
         return launcher.figures.status(
             is_active=run.query.isActive,
@@ -279,12 +279,12 @@ class Pipeline:
 
     def _current_outlook(self) -> Outlook:
         running = self._launcher.run.running
-        measured = self._launcher.figures.meter.measured()
+        measured = self._launcher.figures.meter.measurement()
         return outlook(without(running.plan, running.leaving), measured)
 
     def _with_measurements(self, work: Workload) -> Workload:
         """Returns a workload with the measured figures, if there are some."""
-        measured = self._launcher.figures.meter.measured()
+        measured = self._launcher.figures.meter.measurement()
         return work if measured is None else measured.of(work)
 
     def _plan_of(self, queries: Queries) -> PlanChange:
@@ -294,8 +294,8 @@ class Pipeline:
         work = workload(queries)
         if not isinstance(queries, Workload):
             work = self._with_measurements(self.plan.workload_of(work.queries))
-        if work.plain or work.data_windows or self.plan.data_trees:
-            # Binding says what is wrong with them, if anything is.
+        if work.plain_queries or work.data_window_queries or self.plan.data_trees:
+            # If they are wrong, binding raises the error.
             self._replanner = None
             return PlanChange(plan=plan_for_stream(optimize(work, self.plan.strategy)))
         if self._replanner is None:

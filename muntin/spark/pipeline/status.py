@@ -84,14 +84,14 @@ class _Batch:
 
 
 class Meter:
-    """Remembers what the last batches brought."""
+    """Measures the rate of events and the live keys over the last batches."""
 
     def __init__(self) -> None:
         self._batches: deque[_Batch] = deque(maxlen=_BATCHES)
         self._lock = threading.Lock()
 
-    def take(self, report: Report, arrived: Arrived) -> None:
-        """Take in a batch, if it had rows."""
+    def add_batch(self, report: Report, arrived: Arrived) -> None:
+        """Add a batch, if it had rows."""
         times = report.get("eventTime", {})
         if report["numInputRows"] and "max" in times and arrived:
             batch = _Batch(
@@ -103,8 +103,8 @@ class Meter:
             with self._lock:
                 self._batches.append(batch)
 
-    def measured(self) -> Measurement | None:
-        """Returns the figures; None before there are some."""
+    def measurement(self) -> Measurement | None:
+        """Returns the rate, live keys and shares of filters; None before a batch had rows."""
         with self._lock:
             batches = list(self._batches)
         if not batches:
@@ -159,7 +159,7 @@ class Figures:
         self._reader: StreamAnswers | None = None
         self.meter = Meter()
 
-    def restart(self, reader: StreamAnswers) -> None:
+    def start_query(self, reader: StreamAnswers) -> None:
         """Start to count a new Spark query, which may report a batch that was cut off again.
 
         `reader` finds the figures of its plan in its reports.
@@ -169,16 +169,16 @@ class Figures:
             self._reader = reader
             self._rows_before = self._rows_in
 
-    def note(self, reports: QueryReports) -> None:
+    def add_reports(self, reports: QueryReports) -> None:
         """Add the reports that Spark remembers of a query's batches, if there are new ones."""
         last = reports.last()
         # Usually none of the hundred reports is new.
         if last is not None and last["timestamp"] != self._last_timestamp:
             self._last_timestamp = last["timestamp"]
             for report in reports.recent():
-                self.take(report)
+                self.add_report(report)
 
-    def take(self, report: Report) -> None:
+    def add_report(self, report: Report) -> None:
         """Add a report of the query that runs, if it is new and reports a batch."""
         with self._lock:
             reader = self._reader
@@ -190,7 +190,7 @@ class Figures:
             self._rows_in += report["numInputRows"]
             self._report = report
             if reader is not None:
-                self._take_figures(report, reader)
+                self._add_figures(report, reader)
         seconds = report["durationMs"]["triggerExecution"] / 1000
         log.debug("batch %d: %d rows in %.1f s", report["batchId"], report["numInputRows"], seconds)
 
@@ -211,7 +211,7 @@ class Figures:
     ) -> Status:
         """Returns all figures as they are now, for the queries that run."""
         with self._lock:
-            report, measured = self._report, self.meter.measured()
+            report, measured = self._report, self.meter.measurement()
             keys = {} if measured is None else measured.keys
             operators = report.get("stateOperators", [])
             reader = self._reader
@@ -246,10 +246,10 @@ class Figures:
                 combines=state.combined,
             )
 
-    def _take_figures(self, report: Report, reader: StreamAnswers) -> None:
+    def _add_figures(self, report: Report, reader: StreamAnswers) -> None:
         """Add what the operator has counted in a batch."""
         self._late.update(reader.late_in(report))
-        self.meter.take(report, reader.arrived_in(report))
+        self.meter.add_batch(report, reader.arrived_in(report))
         for name, (rows, begin) in reader.counts_in(report).items():
             before, last = self._answers_of(name)
             begins = [instant for instant in (last, begin) if instant is not None]

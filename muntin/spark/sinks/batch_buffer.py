@@ -17,7 +17,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from muntin.spark.engine.folder import STAGED, Folder
+from muntin.spark.engine.folder import STAGING_OPTIONS, Folder
 from muntin.spark.output.stacking import CombinedAnswers, Part, Stack
 
 _PUBLISHED = "published.json"
@@ -61,7 +61,7 @@ class BatchBuffer:
         if is_small:
             # One file, however many partitions the state has.
             frame = frame.repartition(1)
-        frame.write.options(**STAGED).mode("overwrite").parquet(f"{self._place}/{name}")
+        frame.write.options(**STAGING_OPTIONS).mode("overwrite").parquet(f"{self._place}/{name}")
         self._folder.write(f"{name}.json", json.dumps(_to_json(whole)))
 
     def size(self, batch: int) -> int:

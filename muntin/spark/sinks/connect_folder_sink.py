@@ -117,7 +117,9 @@ class ConnectFolderSink(Sink):
         """Empty the folders of a batch that another plan may have begun: a query may have no rows
         in it now."""
         session = stacks[0].frame.sparkSession
-        places = ServerFolder(session, self._directory).places(f"{QUERY}=*/{BATCH}={batch}")
+        places = ServerFolder(session, self._directory).matching_folders(
+            f"{QUERY}=*/{BATCH}={batch}"
+        )
         # Spark escapes some characters of names.
         there = {unquote(place): place for place in places}
         for stack in stacks:

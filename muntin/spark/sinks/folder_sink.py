@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
-from muntin.spark.engine.folder import STAGED, Folder
+from muntin.spark.engine.folder import STAGING_OPTIONS, Folder
 from muntin.spark.engine.session_kind import cores_of, is_connect
 from muntin.spark.error_text import job_error_text
 from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack
@@ -117,7 +117,7 @@ class FolderSink(Sink):
             self._folder.put(f"{staging}/part-0", file_without_rows(self._session, part))
         else:
             writer = self._session.createDataFrame([], schema).write.format(self._files.format)
-            writer = writer.options(**{**STAGED, **self._files.options}).mode("overwrite")
+            writer = writer.options(**{**STAGING_OPTIONS, **self._files.options}).mode("overwrite")
             writer.save(f"{self._directory}/{staging}")
         self._place(staging, name, f"{prefix}-", kind)
         self._folder.delete(staging)
@@ -205,7 +205,7 @@ class FolderSink(Sink):
             parallel = min(len(parts), cores_of(session))
             whole = replace(whole, frame=whole.frame.repartition(parallel, INDEX))
         with naming_batch(batch, *(part.names[number] for number, part in parts.items())):
-            write_at_once(whole, f"{self._directory}/{staging}", STAGED)
+            write_at_once(whole, f"{self._directory}/{staging}", STAGING_OPTIONS)
         staged = []
         for folder in self._folder.names(staging):
             number = query_of(folder)
@@ -267,7 +267,7 @@ class FolderSink(Sink):
             frame = frame.repartition(min(len(stack.names), parallel), INDEX)
         with naming_batch(batch, *stack.names.values()):
             writer = frame.write.format(self._files.format).options(
-                **{**STAGED, **self._files.options}
+                **{**STAGING_OPTIONS, **self._files.options}
             )
             writer.partitionBy(INDEX).mode("overwrite").save(f"{self._directory}/{place}")
 

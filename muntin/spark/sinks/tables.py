@@ -10,7 +10,7 @@ from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.sinks.file_options import FileOptions
 from muntin.spark.sinks.folder_sink import FolderSink
 from muntin.spark.sinks.sink import Answers, Sink, SinkContext, SinkDefinition, naming_batch
-from muntin.sql_text import quoted
+from muntin.sql_text import quote_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,12 +103,12 @@ class TableSink(Sink):
             )
 
     def _table(self, name: str) -> str:
-        return f"{quoted(self._database)}.{quoted(name)}"
+        return f"{quote_name(self._database)}.{quote_name(name)}"
 
     def _check_table(self, name: str, schema: StructType) -> None:
         table = self._table(name)
-        described = self._session.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
-        place = next((row["data_type"] for row in described if row["col_name"] == "Location"), "")
+        type_name = self._session.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
+        place = next((row["data_type"] for row in type_name if row["col_name"] == "Location"), "")
         if _path(place) != _path(f"{self._directory}/{name}"):
             raise RunError(
                 f"query {name!r}: there is a table {table} already, and it is not over "

@@ -130,7 +130,7 @@ def bind_stream_tree(bound: BoundTree, plan: Plan, relations: Relations) -> Boun
         keys = tuple(key_code(field.dataType).kind for field in bound.keys)
     except RunError as error:
         first = next(iter(queries.values()))
-        raise RunError(f"query {first.asked.name!r}: {error}") from None
+        raise RunError(f"query {first.whole_query.name!r}: {error}") from None
     if isinstance(bound, BoundDataTree):
         return _bind_data(bound, keys, relations)
     assert isinstance(bound, BoundPeriodicTree)
@@ -151,7 +151,7 @@ def _bind_periodic(
                 aggregate, relation, relations
             ):
                 raise RunError(
-                    f"query {query.asked.name!r} cannot be streamed: {aggregate} is "
+                    f"query {query.whole_query.name!r} cannot be streamed: {aggregate} is "
                     f"{bound.types[aggregate].simpleString()}; streams take aggregates of numbers "
                     f"and booleans, sums of decimals of up to 27 digits, and least and greatest "
                     f"decimals, strings without a collation, binary, dates, timestamps and "
@@ -253,7 +253,7 @@ def value_types(
     for relation, read in others.items():
         if read:
             items = ", ".join(f"({sql})" for sql in read)
-            schema = relations.sql(relation.inside(f"SELECT {items} FROM ", "")).schema
+            schema = relations.sql(relation.surround(f"SELECT {items} FROM ", "")).schema
             types = found.setdefault(relation, {})
             for sql, column in zip(read, schema.fields, strict=True):
                 types[sql] = column.dataType.simpleString()

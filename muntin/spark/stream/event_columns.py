@@ -21,7 +21,7 @@ from muntin.spark.binding.slicer_columns import (
 )
 from muntin.spark.stream.key_codes import key_code
 from muntin.sql.filters import is_reference
-from muntin.sql_text import SqlText, literal, only_where, quoted
+from muntin.sql_text import SqlText, case_when, literal, quote_name
 
 # The column with a whole row.
 ROW = "row"
@@ -110,12 +110,12 @@ class EventColumns(Events):
         encoded = key_code(kind).encode(f"({sql})")
         guard = self.guard(grouping)
         if guard is not None and not is_reference(sql):
-            encoded = only_where(guard, encoded)
+            encoded = case_when(guard, encoded)
         return self._others.setdefault(encoded, f"{self.prefix}k{len(self._others)}")
 
     def whole_rows(self, rows: StructType) -> None:
         """Have every event carry its own columns, as they are."""
-        fields = (f"{literal(name)}, {quoted(name)}" for name in rows.names)
+        fields = (f"{literal(name)}, {quote_name(name)}" for name in rows.names)
         self._rows[ROW] = f"named_struct({', '.join(fields)})"
 
     def sql(self) -> SqlText:
@@ -138,7 +138,7 @@ class EventColumns(Events):
         """
         if self._common is None:
             return None
-        never = f"{micros(quoted(self._watched), TimestampType())} = {_BEFORE_TIME}L"
+        never = f"{micros(quote_name(self._watched), TimestampType())} = {_BEFORE_TIME}L"
         return f"({self._common}) OR {never}"
 
 

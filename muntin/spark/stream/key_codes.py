@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 
 from muntin.errors import RunError
 from muntin.spark.binding.grouping_sql import instant, interval, interval_micros, micros
-from muntin.sql_text import literal, quoted
+from muntin.sql_text import literal, quote_name
 
 # The Spark type of each kind of key column.
 KEY_TYPES: dict[str, DataType] = {
@@ -86,7 +86,7 @@ def _nested(kind: DataType, depth: int = 0) -> KeyCode:
 
         def encode(sql: str) -> str:
             parts = (
-                f"'f{index}', {code.encode(f'({sql}).{quoted(name)}')}"
+                f"'f{index}', {code.encode(f'({sql}).{quote_name(name)}')}"
                 for index, (name, code) in enumerate(fields)
             )
             return f"IF({sql} IS NULL, NULL, named_struct({', '.join(parts)}))"

@@ -17,7 +17,7 @@ from muntin.model.windows import hopping
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.sinks.folder_sink import Files
 from muntin.spark.sinks.tables import Tables

@@ -106,7 +106,7 @@ def test_a_batch_without_rows_does_not_settle_a_change(spark, tmp_path, monkeypa
         take(run, frame, batch)
 
     monkeypatch.setattr(FolderSink, "write", write_after_the_change_waits)
-    monkeypatch.setattr(ClassicRun, "_finished", finished_for_the_change)
+    monkeypatch.setattr(ClassicRun, "_last_finished", finished_for_the_change)
     monkeypatch.setattr(ClassicRun, "_take", take_until_halted)
     queries = [MINUTE, SITES]
     with start(

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.functions import expr
 
-from muntin.spark.engine.settings import settings
+from muntin.spark.engine.settings import temporary_settings
 from muntin.spark.error_text import error_line
 from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part
 from muntin.spark.sinks import files_at_once
@@ -66,7 +66,7 @@ def test_spark_reads_what_it_would_have_written(spark, tmp_path):
             "spark.sql.parquet.compression.codec": codec,
             "spark.sql.parquet.outputTimestampType": instants,
         }
-        with settings(spark, changed):
+        with temporary_settings(spark, changed):
             opened(Files(tmp_path / codec), spark).write(7, Given(every, short))
             every.frame.write.parquet(str(tmp_path / codec / "by spark"))
         (file,) = (tmp_path / codec / "every").iterdir()

@@ -10,7 +10,7 @@ from muntin.spark.engine.connect_plans import Expression, expression_of
 from muntin.spark.frames.frame_queries import NotSharedError
 from muntin.sql.clauses import SelectItem, replace_columns
 from muntin.sql.functions import GENERATORS, SPARK_FUNCTIONS, UNSTABLE, called_functions
-from muntin.sql_text import literal, name_parts, quoted
+from muntin.sql_text import literal, name_parts, quote_name
 
 # Functions that are written between their arguments.
 _OPERATORS = {
@@ -108,7 +108,7 @@ class ExpressionSql:
                 )
             names = self.plans[attribute.plan_id]
         first, *fields = name_parts(attribute.unparsed_identifier)
-        return ".".join([names.meaning(first), *map(quoted, fields)])
+        return ".".join([names.meaning(first), *map(quote_name, fields)])
 
     def _call(self, function: str, given: list[Expression], is_distinct: bool) -> str:
         name = function.lower()

@@ -19,12 +19,12 @@ from muntin.spark.engine.connect_plans import (
     frame_of_relation,
     number_of_plan,
     operator_of,
-    over_names,
+    rename_child_columns,
 )
 from muntin.spark.frames.frame_queries import Ending, NotSharedError
 from muntin.spark.frames.unresolved.expression_sql import WINDOWS, ExpressionSql, Names
 from muntin.sql.functions import AGGREGATES
-from muntin.sql_text import quoted
+from muntin.sql_text import quote_name
 
 # Operators that are looked through.
 LOOKED_THROUGH = {
@@ -65,7 +65,7 @@ class Operators:
 
     def as_they_are(self, relation: Relation) -> Names:
         """Returns the columns of a base, by the names that they have in statements."""
-        return self.named(relation, [quoted(name) for name in self.in_statements(relation)])
+        return self.named(relation, [quote_name(name) for name in self.in_statements(relation)])
 
     def in_statements(self, relation: Relation) -> list[str]:
         """Returns names for the columns of a base that are unique in any statement."""
@@ -143,10 +143,10 @@ class Operators:
             own = self.columns(child)
             fresh = [f"{_FRESH}{number}" for number in range(len(own))]
             names = Names(
-                columns=tuple(zip(own, map(quoted, fresh), strict=True)),
+                columns=tuple(zip(own, map(quote_name, fresh), strict=True)),
                 is_case_sensitive=self.is_case_sensitive,
             )
-            asked = self.frame(over_names(relation, child, own))
+            asked = self.frame(rename_child_columns(relation, child, own))
             if asked.sameSemantics(written(names, self.frame(child).toDF(*fresh))):
                 return
         except PySparkException:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from muntin.errors import MuntinError
 from muntin.model.query import Column, PlainQuery, Query
 from muntin.spark.binding.relations import Relations, is_case_sensitive
-from muntin.spark.engine.connect_plans import canonical, relation_of
+from muntin.spark.engine.connect_plans import canonical_bytes, relation_of
 from muntin.spark.frames.frame_queries import (
     OTHER_TIME,
     FrameGroup,
@@ -27,7 +27,7 @@ from muntin.spark.frames.unresolved.flat_statement import (
 )
 from muntin.spark.frames.unresolved.operators import Operators
 from muntin.sql import parse_sql
-from muntin.sql_text import quoted, squeeze
+from muntin.sql_text import collapse_spaces, quote_name
 
 
 def read_unresolved(
@@ -52,7 +52,7 @@ def read_unresolved(
         try:
             with noting_reason(reasons, name):
                 found = flat_statement(relation, operators, floors)
-                groups.setdefault(canonical(found.base), {})[name] = found
+                groups.setdefault(canonical_bytes(found.base), {})[name] = found
         except PySparkException:
             # Spark raises the error when the DataFrame runs.
             reasons[name] = "Spark cannot resolve it"
@@ -101,7 +101,7 @@ def _query(name: str, statement: FlatStatement, table: str, frame: DataFrame) ->
     if isinstance(parsed, PlainQuery):
         raise NotSharedError(parsed.reason)
     watermark = statement.watermark
-    if watermark is not None and squeeze(watermark.column) != squeeze(parsed.time):
+    if watermark is not None and collapse_spaces(watermark.column) != collapse_spaces(parsed.time):
         raise NotSharedError(OTHER_TIME)
     fields = frame.schema.fields
     return replace(
@@ -122,7 +122,7 @@ def _expression(text: str, metadata: Mapping[str, object]) -> str:
     """Returns the expression of a column with this metadata."""
     # A window that was made by `withColumn` has lost the mark of a window, which any function
     # removes.
-    return f"coalesce({text})" if text == quoted("window") and not metadata else text
+    return f"coalesce({text})" if text == quote_name("window") and not metadata else text
 
 
 def _confirm(query: Query, frame: DataFrame, relations: Relations) -> None:
