@@ -11,8 +11,8 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks.harness.pictures import Line, draw_bars, draw_lines, picture
-from benchmarks.harness.report import machine, make_table
-from benchmarks.spark.factor_settings import SETTINGS, Boost
+from benchmarks.harness.report import Report, make_table
+from benchmarks.papers.factor_settings import SETTINGS, Boost
 from muntin.errors import RunError
 
 # The plans that run beside plain Spark.
@@ -58,7 +58,7 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FactorReport:
+class FactorReport(Report):
     """All runs."""
 
     runs: list[Run]
@@ -100,28 +100,20 @@ class FactorReport:
 
     def to_json(self) -> dict[str, Any]:
         """Returns every run, and each setting beside the paper's numbers."""
+        pearson = {strategy: self.pearson(strategy) for strategy in STRATEGIES}
+        runs = []
+        for run in self.runs:
+            boost = {strategy: run.boost(strategy) for strategy in STRATEGIES}
+            runs.append({**asdict(run), "equal": run.equal, "boost": boost})
+        settings = {}
+        for name in self.settings:
+            boosts = {strategy: asdict(self.boost(name, strategy)) for strategy in STRATEGIES}
+            settings[name] = {**boosts, "paper": asdict(SETTINGS[name]), "parts": self.parts(name)}
         return {
-            "runs": [
-                asdict(run)
-                | {
-                    "equal": run.equal,
-                    "boost": {strategy: run.boost(strategy) for strategy in STRATEGIES},
-                }
-                for run in self.runs
-            ],
-            "settings": {
-                name: {
-                    **{strategy: asdict(self.boost(name, strategy)) for strategy in STRATEGIES},
-                    "paper": asdict(SETTINGS[name]),
-                    "parts": self.parts(name),
-                }
-                for name in self.settings
-            },
-            "pearson": {strategy: self.pearson(strategy) for strategy in STRATEGIES}
-            | {"all": self.pearson()},
-            "events": self.events,
-            "repeats": self.repeats,
-            "machine": machine(),
+            **super().to_json(),
+            "runs": runs,
+            "settings": settings,
+            "pearson": {**pearson, "all": self.pearson()},
         }
 
     def tables(self) -> Iterator[Table]:
@@ -149,10 +141,8 @@ class FactorReport:
 
     def _boost_row(self, name: str) -> list[str]:
         setting, runs = SETTINGS[name], self.of(name)
-        boosts = [
-            *(self.boost(name, "coverage"), setting.coverage),
-            *(self.boost(name, "factor"), setting.factor, self.boost(name, "auto")),
-        ]
+        without, with_, auto = (self.boost(name, strategy) for strategy in STRATEGIES)
+        boosts = (without, setting.coverage, with_, setting.factor, auto)
         return [
             name,
             *(f"{boost.mean:.1f} {boost.most:.1f}" for boost in boosts),
@@ -162,37 +152,25 @@ class FactorReport:
 
     def _cpu_row(self, name: str) -> list[str]:
         runs, parts = self.of(name), self.parts(name)
-        return [
-            name,
-            f"{mean(run.sides['plain'].cpu_s for run in runs):.1f}",
-            f"{mean(run.sides['auto'].cpu_s for run in runs):.1f}",
-            *(f"{part:.1f}" for part in parts.values()),
-            f"{mean(run.sides['auto'].rows for run in runs):,.0f}",
-            max(parts, key=parts.__getitem__),
-        ]
+        costs = [mean(run.sides[side].cpu_s for run in runs) for side in ("plain", "auto")]
+        rows = mean(run.sides["auto"].rows for run in runs)
+        seconds = (f"{cost:.1f}" for cost in (*costs, *parts.values()))
+        return [name, *seconds, f"{rows:,.0f}", max(parts, key=parts.__getitem__)]
 
     def draw(self, folder: Path) -> list[Path]:
         """Draws boosts beside the paper's, and predicted beside measured ones (its figure 19)."""
-        auto = [self.boost(name, "auto").mean for name in self.settings]
-        bars = {
-            "here, with factor windows": [
-                self.boost(name, "factor").mean for name in self.settings
-            ],
-            "here, auto": auto,
-            "paper": [SETTINGS[name].factor.mean for name in self.settings],
-        }
+        names = self.settings
+        factor, auto = ([self.boost(x, side).mean for x in names] for side in ("factor", "auto"))
+        paper = [SETTINGS[name].factor.mean for name in names]
+        bars = {"here, with factor windows": factor, "here, auto": auto, "paper": paper}
         points = {
-            name: [
-                (run.predicted[strategy], run.boost(strategy))
-                for run in self.of(name)
-                for strategy in STRATEGIES
-            ]
-            for name in self.settings
+            name: [(run.predicted[x], run.boost(x)) for run in self.of(name) for x in STRATEGIES]
+            for name in names
         }
         return [
             picture(
                 folder / "factor_boost.png",
-                partial(draw_bars, names=self.settings, series=bars, log=False),
+                partial(draw_bars, names=names, series=bars, log=False),
                 title=f"Plans need {min(auto):.1f} to {max(auto):.1f} times less CPU than plain "
                 "Spark\nFactor windows: mean boost",
                 across="",

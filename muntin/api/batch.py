@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from muntin.measure.compare import REPEATS, Comparison, compare_answers
 from muntin.measure.processes import check_installed
 from muntin.model.plan import Plan
-from muntin.model.prices import SHIPPED, Prices
+from muntin.model.prices import SHIPPED, Prices, read_prices
 from muntin.model.query import PlainQuery, Query
 from muntin.model.workload import PlanOptions, Workload, workload
 from muntin.optimizer.normalise import normalise
@@ -46,12 +46,11 @@ def plan(
     `rate` is events per second and `keys` how many keys are live; costs are computed for them.
     Where they are not given, they are read off the first rows of `sample`, which is data as
     `run` takes it, or else taken to be 1000 and 1. `prices` may be a file that `muntin calibrate`
-    wrote. `technique` forces one for all periodic windows; with `latency` those are chosen that
-    never take long for a single answer. With `approximate`, sketches are shared whose answers may
+    wrote, or the name of a paper's cost model: "factor_windows", "weave_share" or "triweave".
+    `technique` forces one for all periodic windows; with `latency` those are chosen that never take
+    long for a single answer. With `approximate`, sketches are shared whose answers may
     differ from Spark's within their error bounds; without, Spark alone answers them.
     """
-    if not isinstance(prices, Prices):
-        prices = Prices.from_json(Path(prices).read_text())
     misread: dict[str, str] = {}
     if isinstance(queries, Mapping):
         read = read_frames(queries)
@@ -59,7 +58,7 @@ def plan(
         if sample is None and not any(frame.isStreaming for frame in read.frames.values()):
             sample = read.data
     options = PlanOptions(technique=technique, latency=latency, approximate=approximate)
-    work = workload(queries, prices=prices, options=options)
+    work = workload(queries, prices=read_prices(prices), options=options)
     work = normalise(work, strategy)
     if sample is not None and (rate is None or keys is None):
         work = with_facts(work, Relations(sample, work.queries))

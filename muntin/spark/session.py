@@ -18,7 +18,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from muntin.errors import RunError
-from muntin.spark.engine.settings import ROWS_UNMEASURED
+from muntin.spark.engine.settings import UNLIMITED_BATCH_BYTES
 from muntin.spark.error_text import first_line
 
 # The heap of a new session.
@@ -85,7 +85,7 @@ class SparkOptions:
             **(local if master.startswith("local") else {}),
             "spark.ui.showConsoleProgress": "false",
             **_FORGETTING,
-            **ROWS_UNMEASURED,
+            **UNLIMITED_BATCH_BYTES,
             **self.settings,
             **({"spark.master": self.master} if self.master else {}),
         }

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import DTypeLike
 
 from muntin.aggregates.parameters import KLL_ACCURACY
-from muntin.runtime.columns.arrow_arrays import arrow_of, join_rows, trimmed_rows
+from muntin.runtime.columns.arrow_arrays import byte_runs, join_rows, trimmed_rows
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.value_codes import floats
 from muntin.runtime.columns.value_sets import SetColumn, WindowSets, offsets_of
@@ -127,7 +127,6 @@ def _merge(column: SetColumn, runs: WeightedItems, rows: Int64s) -> _RowItems:
     of_row = np.repeat(rows, lengths)
     order = np.lexsort((runs.items[places], of_row))
     reached = np.cumsum(weights[order])
-    edges = np.searchsorted(of_row, np.arange(len(column) + 1))
     least, greatest = (np.zeros(len(column), runs.items.dtype) for _ in range(2))
     has_items = lengths > 0
     numbers, rows = column.codes[has_items], rows[has_items]
@@ -138,7 +137,7 @@ def _merge(column: SetColumn, runs: WeightedItems, rows: Int64s) -> _RowItems:
     return _RowItems(
         items=runs.items[places][order],
         reached=reached,
-        before=offsets_of(weights[order])[edges],
+        before=offsets_of(weights[order])[starts[column.offsets]],
         least=least,
         greatest=greatest,
     )
@@ -268,5 +267,5 @@ def _write(totals: Int64s, shapes: _Shapes, items: np.ndarray, k: int) -> pa.Arr
     return join_rows(
         trimmed_rows(preambles, np.where(is_long, PREAMBLE.itemsize, SHORT_BYTES)),
         trimmed_rows(before.astype("<i4"), np.where(is_long, LEVEL_BYTES * (heights + 1), 0)),
-        arrow_of(starts * items.itemsize, items),
+        byte_runs(starts, items),
     )

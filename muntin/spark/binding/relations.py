@@ -11,10 +11,10 @@ from pyspark.sql.types import DataType, StructType
 from muntin.errors import RefusedError, RunError, nearest, not_a_dataframe
 from muntin.model.query import PlainQuery, Query, tables_of
 from muntin.spark.engine.plan_facts import may_fail, operators_of, rows_read
-from muntin.spark.engine.plan_reuse import DistinctReads, unlike_others
+from muntin.spark.engine.plan_reuse import DistinctReads, with_unique_plan
 from muntin.spark.engine.session_kind import may_use_internals
 from muntin.spark.engine.statements import (
-    shown_expressions,
+    expressions_text,
     sql_over,
     temporary_view,
     without_projection,
@@ -92,7 +92,7 @@ class Relations:
         if not self._is_for_later:
             return self._frames[table]
         if table not in self._read:
-            self._read[table] = unlike_others(self._distinct(table))
+            self._read[table] = with_unique_plan(self._distinct(table))
         return self._read[table]
 
     def _distinct(self, table: str) -> DataFrame:
@@ -100,7 +100,7 @@ class Relations:
         if not self._is_for_later:
             return self._frames[table]
         if table not in self._distinct_frames:
-            self._distinct_frames[table] = self._reads.distinct(self._frames[table])
+            self._distinct_frames[table] = self._reads.make_distinct(self._frames[table])
         return self._distinct_frames[table]
 
     def frame(self, relation: SqlText) -> DataFrame | None:
@@ -153,13 +153,13 @@ class Relations:
         frame = self.sql(relation.surround(f"SELECT {expression} FROM ", ""))
         return frame.schema.fields[0].dataType
 
-    def casts(self, relation: SqlText, expression: str) -> bool:
+    def has_casts(self, relation: SqlText, expression: str) -> bool:
         """Whether Spark casts a value to compute an expression over a relation.
 
         Literals do not count: they can be cast to wider types.
         """
         frame = self.sql(relation.surround(f"SELECT {expression} FROM ", ""))
-        shown = shown_expressions(frame)
+        shown = expressions_text(frame)
         return shown is None or "cast(" in _WIDENED.sub("", shown.lower())
 
     def may_fail(self, queries: Iterable[Query]) -> bool:

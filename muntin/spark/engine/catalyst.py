@@ -35,7 +35,7 @@ def column_of(expression: Expression, session: SparkSession) -> Column:
     return ClassicColumn(columns.column(expression))
 
 
-def attribute_named(name: str, session: SparkSession) -> Expression:
+def unresolved_attribute(name: str, session: SparkSession) -> Expression:
     """Returns an unresolved attribute of a name, to write SQL with."""
     attributes = getattr(session._jvm, f"{_ANALYSIS}.UnresolvedAttribute$")
     return getattr(attributes, "MODULE$").quoted(name)
@@ -46,7 +46,7 @@ def parse_expression(text: str, session: SparkSession) -> Expression:
     return session._jsparkSession.sessionState().sqlParser().parseExpression(text)
 
 
-def all_of(filters: Sequence[Expression], session: SparkSession) -> Expression:
+def conjunction(filters: Sequence[Expression], session: SparkSession) -> Expression:
     """Returns the conjunction of conditions, in their order."""
     conjunction = getattr(session._jvm, "org.apache.spark.sql.catalyst.expressions.And")
     whole = filters[0]
@@ -62,7 +62,7 @@ def watermark_delay(plan: Plan, session: SparkSession) -> int:
     return int(watermarks.getDelayMs(plan.delay())) * MILLISECOND
 
 
-def items(sequence: Any) -> list[Any]:
+def to_list(sequence: Any) -> list[Any]:
     """Returns the items of a Scala sequence."""
     return [sequence.apply(index) for index in range(sequence.size())]
 
@@ -74,12 +74,12 @@ def children(node: Any) -> list[Any]:
     """
     known = vars(node)
     if "_children" not in known:
-        known["_children"] = items(node.children())
+        known["_children"] = to_list(node.children())
     found: list[Any] = known["_children"]
     return found
 
 
-def kind(node: Any) -> str:
+def node_name(node: Any) -> str:
     """Returns what Spark calls a plan or an expression: its class, without the package."""
     known = vars(node)
     if "_kind" not in known:
@@ -88,7 +88,7 @@ def kind(node: Any) -> str:
     return name
 
 
-def identity(attribute: Expression) -> int:
+def column_id(attribute: Expression) -> int:
     """Returns the id of a column, which does not depend on its name."""
     number: int = attribute.exprId().id()
     return number
@@ -96,7 +96,7 @@ def identity(attribute: Expression) -> int:
 
 def relative_error(function: Expression) -> float | None:
     """Returns the relative error of `approx_count_distinct`, None for any other function."""
-    return float(function.relativeSD()) if kind(function) == "HyperLogLogPlusPlus" else None
+    return float(function.relativeSD()) if node_name(function) == "HyperLogLogPlusPlus" else None
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -108,7 +108,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
         waiting += children(node)
 
 
-def rewritten(
+def rewrite(
     expression: Expression,
     replace: Callable[[Expression], Expression | None],
     session: SparkSession,
@@ -119,13 +119,13 @@ def rewritten(
     if chosen is not None:
         return chosen
     parts = children(expression)
-    after = [rewritten(part, replace, session) for part in parts]
+    after = [rewrite(part, replace, session) for part in parts]
     if all(new is old for new, old in zip(after, parts, strict=True)):
         return expression
     return expression.withNewChildren(_sequence(after, session))
 
 
-def resolved_by(
+def substitute_columns(
     expression: Expression, meanings: Mapping[int, Expression], session: SparkSession
 ) -> Expression:
     """Returns an expression with other expressions for some of its columns, by their ids."""
@@ -133,30 +133,30 @@ def resolved_by(
         return expression
 
     def meaning(part: Expression) -> Expression | None:
-        return meanings.get(identity(part)) if kind(part) == ATTRIBUTE else None
+        return meanings.get(column_id(part)) if node_name(part) == ATTRIBUTE else None
 
-    return rewritten(expression, meaning, session)
+    return rewrite(expression, meaning, session)
 
 
 def without_alias(expression: Expression) -> Expression:
     """Returns an expression without its name."""
-    while kind(expression) == "Alias":
+    while node_name(expression) == "Alias":
         (expression,) = children(expression)
     return expression
 
 
 def aliases_of(project: Plan) -> list[Expression]:
     """Returns the columns that a projection adds or renames."""
-    return [each for each in items(project.projectList()) if kind(each) == "Alias"]
+    return [each for each in to_list(project.projectList()) if node_name(each) == "Alias"]
 
 
-def meanings_of(
+def column_expressions(
     project: Plan, meanings: Mapping[int, Expression], session: SparkSession
 ) -> dict[int, Expression]:
     """Returns the columns that a projection adds or renames, by their ids, with `meanings` for the
     columns that they read."""
     return {
-        identity(each): resolved_by(without_alias(each), meanings, session)
+        column_id(each): substitute_columns(without_alias(each), meanings, session)
         for each in aliases_of(project)
     }
 

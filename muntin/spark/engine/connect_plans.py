@@ -50,7 +50,7 @@ def number_of_plan(relation: Relation) -> int | None:
     return int(common.plan_id) if common.HasField("plan_id") else None
 
 
-def over_names(relation: Relation, child: Relation, names: list[str]) -> Relation:
+def rename_child_columns(relation: Relation, child: Relation, names: list[str]) -> Relation:
     """Returns an operator over a child of which each column was named anew; columns are found by
     name alone."""
     changed = type(relation)()
@@ -63,22 +63,22 @@ def over_names(relation: Relation, child: Relation, names: list[str]) -> Relatio
     kept = type(child)()
     kept.CopyFrom(inner)
     inner.Clear()
-    _strip(changed, numbers=None)
+    _normalize(changed, numbers=None)
     getattr(getattr(changed, name), _INPUT).CopyFrom(kept)
     return changed
 
 
-def canonical(relation: Relation) -> bytes:
+def canonical_bytes(relation: Relation) -> bytes:
     """Returns a text that is the same for two plans that differ only in the numbers of their
     DataFrames."""
     copy = type(relation)()
     copy.CopyFrom(relation)
-    _strip(copy, numbers={})
+    _normalize(copy, numbers={})
     text: bytes = copy.SerializePartialToString(deterministic=True)
     return text
 
 
-def _strip(message: Any, numbers: dict[int, int] | None) -> None:
+def _normalize(message: Any, numbers: dict[int, int] | None) -> None:
     """Numbers DataFrames in the order in which they appear, or removes their numbers; forgets the
     lines of Python that made them."""
     for field, value in message.ListFields():
@@ -95,23 +95,23 @@ def _strip(message: Any, numbers: dict[int, int] | None) -> None:
             else:
                 inside = [value] if hasattr(value, "ListFields") else list(value)
             for each in inside:
-                _strip(each, numbers)
+                _normalize(each, numbers)
 
 
-def relations_in(relation: Relation) -> Iterator[Relation]:
+def walk_relations(relation: Relation) -> Iterator[Relation]:
     """Yields an operator and all below it."""
     yield relation
     for field, value in operator_of(relation)[1].ListFields():
         if field.message_type is relation.DESCRIPTOR:
             for each in [value] if hasattr(value, "ListFields") else value:
-                yield from relations_in(each)
+                yield from walk_relations(each)
 
 
 def paths_of_relation(relation: Relation) -> list[str]:
     """Returns the paths of files that an operator and all below it read."""
     sources = [
         operator.data_source
-        for name, operator in map(operator_of, relations_in(relation))
+        for name, operator in map(operator_of, walk_relations(relation))
         if name == "read"
     ]
     return [

@@ -9,8 +9,8 @@ from muntin.spark.engine.catalyst import (
     Plan,
     analyzed_plan,
     children,
-    items,
-    kind,
+    node_name,
+    to_list,
     walk,
 )
 from muntin.spark.engine.session_kind import may_use_internals
@@ -47,7 +47,7 @@ def operators_of(frame: DataFrame) -> set[str] | None:
     if not may_use_internals(frame.sparkSession):
         return None
     plan = frame._jdf.queryExecution().optimizedPlan()
-    return {kind(node) for node in walk(plan) if children(node)}
+    return {node_name(node) for node in walk(plan) if children(node)}
 
 
 def rows_of(frame: DataFrame) -> float | None:
@@ -61,7 +61,7 @@ def rows_read(frame: DataFrame) -> float | None:
     """Estimates the number of rows of a frame's largest source; None if Spark does not know it."""
     if not may_use_internals(frame.sparkSession):
         return None
-    sources = items(frame._jdf.queryExecution().optimizedPlan().collectLeaves())
+    sources = to_list(frame._jdf.queryExecution().optimizedPlan().collectLeaves())
     rows = [_rows_of_plan(source) for source in sources]
     known = [each for each in rows if each is not None]
     return _COMPRESSED * max(known) if len(known) == len(rows) and rows else None
@@ -92,7 +92,7 @@ def bytes_read(frame: DataFrame) -> float | None:
 def _file_scan(frame: DataFrame) -> Plan | None:
     if not may_use_internals(frame.sparkSession):
         return None
-    sources = items(frame._jdf.queryExecution().sparkPlan().collectLeaves())
+    sources = to_list(frame._jdf.queryExecution().sparkPlan().collectLeaves())
     if [source.getClass().getSimpleName() for source in sources] != ["FileSourceScanExec"]:
         return None
     return sources[0]
@@ -104,7 +104,7 @@ def is_safe(expression: Expression) -> bool:
 
 
 def _is_safe_node(node: Expression) -> bool:
-    name = kind(node)
+    name = node_name(node)
     if name in _SAFE:
         return True
     if name in _ARITHMETIC:
@@ -112,7 +112,7 @@ def _is_safe_node(node: Expression) -> bool:
     if name in _DIVISIONS:
         divisor = children(node)[1]
         is_number = node.dataType().simpleString() in {*_FLOATS, "int", "bigint"}
-        return is_number and kind(divisor) == "Literal" and str(divisor.value()) not in _ZEROS
+        return is_number and node_name(divisor) == "Literal" and str(divisor.value()) not in _ZEROS
     if name == "Cast":
         before, after = children(node)[0].dataType().simpleString(), node.dataType().simpleString()
         if before == after:
@@ -126,7 +126,7 @@ def _is_safe_node(node: Expression) -> bool:
 def may_fail(frame: DataFrame) -> bool:
     """Whether an expression of a DataFrame's plan may fail for some row; when in doubt, it may."""
     return any(
-        not all(map(is_safe, items(expressions)))
+        not all(map(is_safe, to_list(expressions)))
         for expressions in (operator.expressions() for operator in walk(analyzed_plan(frame)))
         if not _COLUMNS.fullmatch(expressions.toString())
     )

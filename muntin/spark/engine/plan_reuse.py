@@ -17,9 +17,9 @@ from py4j.protocol import Py4JError
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from muntin.spark.engine.catalyst import Plan, analyzed_plan, frame_of, items, rewritten
+from muntin.spark.engine.catalyst import Plan, analyzed_plan, frame_of, rewrite, to_list
 from muntin.spark.engine.session_kind import is_connect, may_use_internals
-from muntin.spark.engine.settings import PRUNING, settings
+from muntin.spark.engine.settings import PRUNING, temporary_settings
 from muntin.spark.error_text import JOB_ERRORS, job_error_text
 
 log = logging.getLogger("muntin")
@@ -29,7 +29,7 @@ log = logging.getLogger("muntin")
 _ADAPTIVE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
 _SQL = "org.apache.spark.sql.execution.datasources"
 # An index of files that were listed when it was made.
-_LISTING = "PartitioningAwareFileIndex"
+_FILE_INDEX = "PartitioningAwareFileIndex"
 # What of a listing decides which rows are read, and what `_metadata` says of them.
 _FILE = re.compile(r"path=(.*?); isDirectory=.*?; length=(\d+);.*?; modification_time=(\d+);")
 
@@ -37,11 +37,11 @@ _FILE = re.compile(r"path=(.*?); isDirectory=.*?; length=(\d+);.*?; modification
 def store(frame: DataFrame) -> DataFrame:
     """Have Spark store a frame when it is first computed; returns the frame."""
     frame.sparkSession.conf.set(PRUNING, "false")
-    with settings(frame.sparkSession, {_ADAPTIVE: "true"}):
+    with temporary_settings(frame.sparkSession, {_ADAPTIVE: "true"}):
         return frame.persist(StorageLevel.MEMORY_AND_DISK)
 
 
-def is_computable(frame: DataFrame) -> bool:
+def try_compute(frame: DataFrame) -> bool:
     """Compute a stored frame now; returns whether that succeeded. If not, it is not stored."""
     try:
         frame.count()
@@ -56,13 +56,13 @@ def is_computable(frame: DataFrame) -> bool:
 
 def same_rows(one: Plan, other: Plan, session: SparkSession) -> bool:
     """Whether two plans give the same rows, of the same files."""
-    if _is_one(one, other, session):
+    if _is_same_object(one, other, session):
         return True
     if not one.sameResult(other):
         return False
     sources, others = _sources(one, session), _sources(other, session)
     return len(sources) == len(others) and all(
-        _is_same(mine, theirs, session) for mine, theirs in zip(sources, others, strict=True)
+        _is_same_source(mine, theirs, session) for mine, theirs in zip(sources, others, strict=True)
     )
 
 
@@ -81,17 +81,17 @@ class DistinctReads:
         # The files of the frames so far, where plans may not be read.
         self._files: list[frozenset[str]] = []
 
-    def distinct(self, frame: DataFrame) -> DataFrame:
+    def make_distinct(self, frame: DataFrame) -> DataFrame:
         """Returns the same rows; call it once for each frame of the job."""
         if is_connect(self._session):
             return frame
         if not may_use_internals(self._session):
             return self._sample_if_alike(frame)
         plan = analyzed_plan(frame)
-        leaves = items(plan.collectLeaves())
+        leaves = to_list(plan.collectLeaves())
         earlier = dict(self._leaves)
         for leaf in leaves:
-            self._leaves.setdefault(_identity(leaf, self._session), leaf)
+            self._leaves.setdefault(_object_id(leaf, self._session), leaf)
         if not earlier or not any(self._is_mistaken(leaf, earlier) for leaf in leaves):
             return frame
 
@@ -103,7 +103,7 @@ class DistinctReads:
             sample = frame_of(part, self._session).sample(fraction=1.0, seed=len(earlier))
             return analyzed_plan(sample)
 
-        return frame_of(rewritten(plan, chosen, self._session), self._session)
+        return frame_of(rewrite(plan, chosen, self._session), self._session)
 
     def _sample_if_alike(self, frame: DataFrame) -> DataFrame:
         files = frozenset(frame.inputFiles())
@@ -115,10 +115,11 @@ class DistinctReads:
 
     def _is_mistaken(self, leaf: Plan, earlier: dict[int, Plan]) -> bool:
         """Whether Spark takes a leaf for an earlier one that lists other files."""
-        if _identity(leaf, self._session) in earlier:
+        if _object_id(leaf, self._session) in earlier:
             return False
         if not any(
-            _is(source, _LISTING, self._session) for source in _sources(leaf, self._session)
+            _is_instance(source, _FILE_INDEX, self._session)
+            for source in _sources(leaf, self._session)
         ):
             return False
         return any(
@@ -127,7 +128,7 @@ class DistinctReads:
         )
 
 
-def unlike_others(frame: DataFrame) -> DataFrame:
+def with_unique_plan(frame: DataFrame) -> DataFrame:
     """Returns the same rows, as a plan that Spark takes for no other.
 
     A condition that always holds makes the plan look like no other. Spark's optimizer removes it.
@@ -145,39 +146,41 @@ def _sources(plan: Plan, session: SparkSession) -> list[Any]:
     of other catalogs."""
     leaves = [
         leaf
-        for each in [plan, *items(plan.subqueriesAll())]
-        for leaf in items(each.collectLeaves())
+        for each in [plan, *to_list(plan.subqueriesAll())]
+        for leaf in to_list(each.collectLeaves())
     ]
     sources = []
     for leaf in leaves:
-        if _is(leaf, "LogicalRelation", session) and _is(
+        if _is_instance(leaf, "LogicalRelation", session) and _is_instance(
             leaf.relation(), "HadoopFsRelation", session
         ):
             sources.append(leaf.relation().location())
-        elif _is(leaf, "v2.DataSourceV2Relation", session):
+        elif _is_instance(leaf, "v2.DataSourceV2Relation", session):
             table = leaf.table()
-            sources.append(table.fileIndex() if _is(table, "v2.FileTable", session) else table)
+            sources.append(
+                table.fileIndex() if _is_instance(table, "v2.FileTable", session) else table
+            )
     return sources
 
 
-def _is_same(one: Any, other: Any, session: SparkSession) -> bool:
+def _is_same_source(one: Any, other: Any, session: SparkSession) -> bool:
     """Whether two sources are one object, list the same files, or are of one version."""
-    if _is_one(one, other, session):
+    if _is_same_object(one, other, session):
         return True
-    if all(_is(each, _LISTING, session) for each in (one, other)):
-        return _listing(one) == _listing(other)
-    if all(_is(each, "FileIndex", session) for each in (one, other)):
+    if all(_is_instance(each, _FILE_INDEX, session) for each in (one, other)):
+        return _listed_files(one) == _listed_files(other)
+    if all(_is_instance(each, "FileIndex", session) for each in (one, other)):
         # They list files when a query runs.
         return True
     version = _version(one)
     return version is not None and version == _version(other)
 
 
-def _is_one(one: Any, other: Any, session: SparkSession) -> bool:
-    return _identity(one, session) == _identity(other, session)
+def _is_same_object(one: Any, other: Any, session: SparkSession) -> bool:
+    return _object_id(one, session) == _object_id(other, session)
 
 
-def _identity(value: Any, session: SparkSession) -> int:
+def _object_id(value: Any, session: SparkSession) -> int:
     """Returns the number that the JVM gives an object, whatever it is equal to."""
     # By its whole name, since each part of a path is looked up by a call.
     return int(getattr(session._jvm, "java.lang.System").identityHashCode(value))
@@ -192,11 +195,11 @@ def _version(table: Any) -> str | None:
     return version
 
 
-def _listing(index: Any) -> list[tuple[str, ...]]:
+def _listed_files(index: Any) -> list[tuple[str, ...]]:
     """Returns path, length and time of all files, in order: one call of the JVM, however many."""
     return sorted(_FILE.findall(index.allFiles().toString()))
 
 
-def _is(value: Any, name: str, session: SparkSession) -> bool:
+def _is_instance(value: Any, name: str, session: SparkSession) -> bool:
     gateway = session.sparkContext._gateway
     return bool(is_instance_of(gateway, value, f"{_SQL}.{name}"))

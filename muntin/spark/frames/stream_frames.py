@@ -13,13 +13,13 @@ from muntin.errors import RunError, not_a_dataframe
 from muntin.model.query import Query
 from muntin.model.time import format_duration, parse_duration
 from muntin.model.windows import Duration
-from muntin.spark.engine.catalyst import analyzed_plan, frame_of, items, watermark_delay
+from muntin.spark.engine.catalyst import analyzed_plan, frame_of, to_list, watermark_delay
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.engine.stream_paths import (
     StreamPath,
     are_of_one_stream,
     common_operators,
-    description,
+    describe_path,
     path_of,
     source_column,
 )
@@ -162,7 +162,7 @@ def _is_marked_above(query: Query, read: ReadFrames, paths: Mapping[str, StreamP
 def _has_time_of_stream(query: Query, path: StreamPath) -> bool:
     """Whether the time of a DataFrame is a column of the stream below its joins."""
     (name,) = name_parts(query.time)
-    columns = items(path.plan_at(len(path.operators)).output())
+    columns = to_list(path.plan_at(len(path.operators)).output())
     (time,) = (column for column in columns if column.name() == name)
     return source_column(path, common_operators([path]), time) is not None
 
@@ -183,7 +183,7 @@ def _names(
 
 def _name(path: StreamPath, session: SparkSession) -> str:
     """Returns a name for what a path reads: that of the stream, with its filters and joins."""
-    texts = description(path, session)
+    texts = describe_path(path, session)
     if not texts:
         return _ONLY_TABLE
     digest = sha1("\n".join(texts).encode()).hexdigest()[:8]
@@ -203,7 +203,7 @@ def _common_stream(paths: Mapping[str, StreamPath], session: SparkSession) -> Da
         raise _different_streams(paths)
     common = common_operators(list(paths.values()))
     for name, path in paths.items():
-        if path.leaves_out_below_watermark(common):
+        if path.has_filter_below_watermark(common):
             raise RunError(
                 f"{name!r} has a filter or a join below its watermark that others do not have; "
                 f"call withWatermark on the stream first"

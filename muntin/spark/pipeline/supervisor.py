@@ -4,7 +4,7 @@ import logging
 import threading
 
 from muntin.optimizer.transitions import without
-from muntin.spark.engine.session_kind import is_gone
+from muntin.spark.engine.session_kind import is_session_lost
 from muntin.spark.pipeline.failing_queries import drop_failing
 from muntin.spark.pipeline.reports import emitted_watermark
 from muntin.spark.pipeline.runner import Runner
@@ -58,7 +58,7 @@ class Supervisor:
     def _on_error(self, error: Exception) -> None:
         """Wait for the next check after one that failed, or end the pipeline."""
         launcher = self._launcher
-        if is_gone(error):
+        if is_session_lost(error):
             # Spark itself has ended.
             launcher.abandon(error)
         elif not launcher.is_over and launcher.retry.allows(error):

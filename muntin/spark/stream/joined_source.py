@@ -4,7 +4,7 @@ from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping
 from muntin.spark.binding.relations import Relations, naming_query
-from muntin.spark.engine.catalyst import analyzed_plan, items, kind
+from muntin.spark.engine.catalyst import analyzed_plan, node_name, to_list
 from muntin.spark.engine.plan_reuse import same_rows
 from muntin.spark.engine.stream_paths import (
     FILTER,
@@ -90,7 +90,7 @@ class JoinedSource(Source):
                 f"{grouping.relation}, and the queries of a stream read its rows, or its inner and "
                 f"left joins with static tables; start a pipeline for it"
             )
-        (time,) = items(statement.output())
+        (time,) = to_list(statement.output())
         place = source_column(path, self._operators, time)
         marked = path.watermark
         if marked is not None and marked >= self._operators:
@@ -109,4 +109,4 @@ class JoinedSource(Source):
 
     def _has_every_row(self, path: StreamPath) -> bool:
         own = path.operators[self._operators :]
-        return not any(kind(operator) in {FILTER, JOIN} for operator in own)
+        return not any(node_name(operator) in {FILTER, JOIN} for operator in own)

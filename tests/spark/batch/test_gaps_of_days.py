@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import muntin as mt
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from tests.support.comparing import Pair, assert_pairs_equal
 
 # In New York, March 10 of 2024 has 23 hours and November 3 has 25.

@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 import muntin as mt
 from muntin.errors import RunError
 from muntin.model.query import Query
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from tests.support.answers import TOLERANCE, assert_equal_answers
 from tests.support.comparing import Pair, assert_pairs_equal
 from tests.support.examples import examples

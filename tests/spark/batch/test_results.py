@@ -15,7 +15,7 @@ from muntin.model.windows import hopping, tumbling
 from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from tests.support.answers import assert_equal_answers, assert_same, plain
 from tests.support.executed_plans import counting_rows, scans, stored_frames
 

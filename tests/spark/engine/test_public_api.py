@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 import muntin as mt
 from muntin.errors import RunError
 from muntin.spark.engine.session_kind import may_use_internals
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from tests.support.answers import assert_same
 from tests.support.executed_plans import counting_rows, stored_frames
 from tests.support.public_api import public_api

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 import muntin as mt
 from muntin.errors import RunError
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from tests.support.comparing import Pair, assert_pairs_equal
 from tests.support.examples import SEED
 from tests.support.executed_plans import scans

@@ -10,7 +10,7 @@ from muntin.model.query import Query
 from muntin.model.windows import tumbling
 from muntin.spark.engine.session_kind import cores_of
 from muntin.spark.engine.settings import ROWS_UNMEASURED
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.stream.operator import PARTITIONS
 from muntin.spark.stream.source import SETTINGS

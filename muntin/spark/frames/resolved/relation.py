@@ -15,11 +15,11 @@ from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
     Expression,
     Plan,
-    all_of,
     column_of,
+    conjunction,
     frame_of,
-    kind,
-    resolved_by,
+    node_name,
+    substitute_columns,
 )
 from muntin.spark.engine.plan_facts import is_safe
 
@@ -52,7 +52,7 @@ class Relation:
         the guards leave out."""
         guard = None
         if guards and not is_safe(self._resolved(expression)):
-            guard = all_of(guards, self.session)
+            guard = conjunction(guards, self.session)
         for entry in self._entries:
             if entry.expression.semanticEquals(expression) and _same(entry.guard, guard):
                 return entry.name
@@ -69,7 +69,7 @@ class Relation:
 
     def condition(self, filters: Sequence[Expression]) -> str:
         """Returns the name of the column that says whether all filters hold."""
-        return self.column(all_of(filters, self.session))
+        return self.column(conjunction(filters, self.session))
 
     def frame(self) -> DataFrame:
         """Returns the DataFrame with these columns."""
@@ -85,7 +85,7 @@ class Relation:
     def _column_name(self, expression: Expression, guard: Expression | None) -> str:
         """Returns a name that is the same in each run, for a checkpoint has it."""
         expression = self._resolved(expression)
-        if kind(expression) == ATTRIBUTE:
+        if node_name(expression) == ATTRIBUTE:
             name: str = expression.name()
             return name
         text: str = expression.sql()
@@ -97,7 +97,7 @@ class Relation:
 
     def _resolved(self, expression: Expression) -> Expression:
         """Returns an expression over what the base's columns are computed from."""
-        return resolved_by(expression, self.meanings or {}, self.session)
+        return substitute_columns(expression, self.meanings or {}, self.session)
 
     def _unused_name(self, name: str) -> str:
         taken = {*_RESERVED, *(entry.name.lower() for entry in self._entries)}

@@ -10,11 +10,11 @@ from muntin.spark.engine.catalyst import (
     Expression,
     Plan,
     children,
-    identity,
-    items,
-    kind,
-    meanings_of,
-    resolved_by,
+    column_expressions,
+    column_id,
+    node_name,
+    substitute_columns,
+    to_list,
     walk,
     without_alias,
 )
@@ -58,20 +58,20 @@ def shape_of(chain: Chain, meanings: Mapping[int, Expression], session: SparkSes
     `meanings` has the columns to take for those of the chain's base.
     """
     below = _read_below(chain, meanings, session)
-    grouped = items(chain.aggregate.groupingExpressions())
-    keys = [resolved_by(each, below.names, session) for each in grouped]
+    grouped = to_list(chain.aggregate.groupingExpressions())
+    keys = [substitute_columns(each, below.names, session) for each in grouped]
     own = [key for key in keys if not _is_column(key, below.window.column)]
     if len(own) == len(keys):
         raise NotSharedError(NO_WINDOW)
-    given = items(chain.aggregate.aggregateExpressions())
-    answers = [resolved_by(without_alias(each), below.names, session) for each in given]
-    calls = [node for each in answers for node in walk(each) if kind(node) == _CALL]
+    given = to_list(chain.aggregate.aggregateExpressions())
+    answers = [substitute_columns(without_alias(each), below.names, session) for each in given]
+    calls = [node for each in answers for node in walk(each) if node_name(node) == _CALL]
     _check_below(below, own, calls)
     for expression in [*below.filters, *own, *answers, below.time]:
         if sum(1 for _ in walk(expression)) > _LARGEST:
             raise NotSharedError("its expressions are too large")
     names = {
-        identity(each.toAttribute()): answer for each, answer in zip(given, answers, strict=True)
+        column_id(each.toAttribute()): answer for each, answer in zip(given, answers, strict=True)
     }
     columns, having, ending = _read_above(chain, names, session)
     return Shape(
@@ -109,20 +109,20 @@ def _read_below(chain: Chain, meanings: Mapping[int, Expression], session: Spark
         if isinstance(operator, WindowOperator):
             if window is not None:
                 raise NotSharedError(TWO_WINDOWS)
-            window, time = operator, resolved_by(operator.time, names, session)
+            window, time = operator, substitute_columns(operator.time, names, session)
         elif isinstance(operator, Watermark):
             if watermark is not None:
                 raise NotSharedError("it has two watermarks")
             if filters:
                 # Then the watermark would follow rows that the other DataFrames read, too.
                 raise NotSharedError("it has a filter below its watermark that others do not have")
-            column = resolved_by(operator.column, names, session)
-            names[identity(operator.column)] = column
+            column = substitute_columns(operator.column, names, session)
+            names[column_id(operator.column)] = column
             watermark = Watermark(delay=operator.delay, column=column)
-        elif kind(operator) == "Filter":
-            filters.append(resolved_by(operator.condition(), names, session))
+        elif node_name(operator) == "Filter":
+            filters.append(substitute_columns(operator.condition(), names, session))
         else:
-            names |= meanings_of(operator, names, session)
+            names |= column_expressions(operator, names, session)
     if window is None:
         raise NotSharedError(NO_WINDOW)
     if watermark is not None and not watermark.column.semanticEquals(time):
@@ -135,8 +135,8 @@ def computed_columns(base: Plan, session: SparkSession) -> dict[int, Expression]
     own columns."""
     columns: dict[int, Expression] = {}
     for operator in path_of(base).operators:
-        if kind(operator) == "Project" and is_plain(expressions_of(operator)):
-            columns |= meanings_of(operator, columns, session)
+        if node_name(operator) == "Project" and is_plain(expressions_of(operator)):
+            columns |= column_expressions(operator, columns, session)
     return columns
 
 
@@ -150,13 +150,13 @@ def _read_above(
     having: list[Expression] = []
     ending = Ending()
     for operator in reversed(chain.above):
-        if kind(operator) == "GlobalLimit":
+        if node_name(operator) == "GlobalLimit":
             ending = ending.with_limit(_number(operator.limitExpr()))
             continue
-        if kind(operator) == "Offset":
+        if node_name(operator) == "Offset":
             ending = ending.with_offset(_number(operator.offsetExpr()))
             continue
-        if kind(operator) != "Project":
+        if node_name(operator) != "Project":
             ending.check_no_limit()
         expressions = expressions_of(operator)
         if not is_plain(expressions):
@@ -164,15 +164,15 @@ def _read_above(
                 "above its groupBy it has functions that are not Spark's own, or that give other "
                 "values each time"
             )
-        found = [resolved_by(without_alias(each), names, session) for each in expressions]
-        if kind(operator) == "Filter":
+        found = [substitute_columns(without_alias(each), names, session) for each in expressions]
+        if node_name(operator) == "Filter":
             having += found
-        elif kind(operator) == "Sort":
+        elif node_name(operator) == "Sort":
             ending = _order(found, is_global=getattr(operator, "global")())
         else:
             columns = found
             names |= {
-                identity(each.toAttribute()): column
+                column_id(each.toAttribute()): column
                 for each, column in zip(expressions, found, strict=True)
             }
     return columns, having, ending
@@ -180,7 +180,7 @@ def _read_above(
 
 def _number(limit: Expression) -> int:
     """Returns how many rows a limit or an offset is."""
-    if kind(limit) != "Literal":
+    if node_name(limit) != "Literal":
         raise NotSharedError(f"it has a limit of {limit.sql()}")
     return int(limit.value())
 
@@ -188,7 +188,7 @@ def _number(limit: Expression) -> int:
 def _order(expressions: list[Expression], *, is_global: bool) -> Ending:
     """Returns the order of an answer."""
     # A constant orders nothing, and as SQL a number would be the place of a column.
-    orders = [each for each in expressions if kind(children(each)[0]) != "Literal"]
+    orders = [each for each in expressions if node_name(children(each)[0]) != "Literal"]
     return Ending(
         order=[children(each)[0] for each in orders],
         directions=[f"{each.direction().sql()} {each.nullOrdering().sql()}" for each in orders],
@@ -197,7 +197,7 @@ def _order(expressions: list[Expression], *, is_global: bool) -> Ending:
 
 
 def _is_column(expression: Expression, column: Expression) -> bool:
-    return kind(expression) == ATTRIBUTE and identity(expression) == identity(column)
+    return node_name(expression) == ATTRIBUTE and column_id(expression) == column_id(column)
 
 
 def _check_below(below: _Below, keys: list[Expression], calls: list[Expression]) -> None:

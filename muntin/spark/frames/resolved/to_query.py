@@ -16,13 +16,13 @@ from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
     Expression,
     analyzed_plan,
-    attribute_named,
     children,
-    items,
-    kind,
+    node_name,
     parse_expression,
     relative_error,
-    rewritten,
+    rewrite,
+    to_list,
+    unresolved_attribute,
     walk,
 )
 from muntin.spark.engine.statements import sql_over
@@ -96,16 +96,16 @@ def write_query(
         def chosen(part: Expression) -> Expression | None:
             own = _name_of(part, names)
             if own is not None:
-                return attribute_named(own, session)
-            if kind(part) == _SORT:
+                return unresolved_attribute(own, session)
+            if node_name(part) == _SORT:
                 # Spark writes how it compares, which is no SQL. Whether it is what SQL means is
                 # confirmed.
-                inside = rewritten(children(part)[0], chosen, session)
+                inside = rewrite(children(part)[0], chosen, session)
                 return parse_expression(f"array_sort({inside.sql()})", session)
             return None
 
-        over_names = rewritten(expression, chosen, session)
-        if any(kind(node) == ATTRIBUTE for node in walk(over_names)):
+        over_names = rewrite(expression, chosen, session)
+        if any(node_name(node) == ATTRIBUTE for node in walk(over_names)):
             raise NotSharedError(f"{expression.sql()} is neither a key nor an aggregate")
         text: str = over_names.sql()
         return text
@@ -145,13 +145,15 @@ def _check_order(expressions: Sequence[Expression]) -> None:
             for place, child in enumerate(children(node))
         ]
         for parent, place, call in above:
-            if kind(call) != "AggregateExpression":
+            if node_name(call) != "AggregateExpression":
                 continue
             name = call.aggregateFunction().prettyName().lower()
             spelled = SPELLINGS.get(name)
             if spelled is None or not FUNCTIONS[spelled].has_undefined_order:
                 continue
-            has_more = parent is not None and kind(parent) != _SORT and len(children(parent)) > 1
+            has_more = (
+                parent is not None and node_name(parent) != _SORT and len(children(parent)) > 1
+            )
             if parent is None or place or not is_orderless(parent.prettyName(), has_more=has_more):
                 raise NotSharedError(f"{call.sql()} {reason_not_shared(name)}")
 
@@ -173,7 +175,7 @@ def _aggregate(
         spelled = DISTINCT[spelled]
     given, parameters = _arguments_and_parameters(function, spelled)
     conditions = [call.filter().get()] if call.filter().isDefined() else []
-    counts_rows = spelled == "count" and len(given) == 1 and kind(given[0]) == _ROWS
+    counts_rows = spelled == "count" and len(given) == 1 and node_name(given[0]) == _ROWS
     if counts_rows and given[0].value() is None:
         raise NotSharedError(f"{call.sql()} counts nothing")
     columns = []
@@ -241,7 +243,7 @@ def _optional(
     if error is not None:
         return given, (f"{error!r}D",)
     constants = given[arguments:]
-    if not all(kind(each) == "Literal" for each in constants):
+    if not all(node_name(each) == "Literal" for each in constants):
         raise NotSharedError(f"{function.sql()} has a parameter that is not written out")
     return given[:arguments], tuple(each.sql() for each in constants)
 
@@ -254,7 +256,7 @@ def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:
     core = replace(query, columns=(), having=None, ending=None, statement=None)
     try:
         frame = sql_over(session, core.to_sql(), {table: relation})
-        answers = items(analyzed_plan(frame).output())
+        answers = to_list(analyzed_plan(frame).output())
         by_name = dict(zip(query.names, answers, strict=True))
         _confirm_calls(written, frame, relation)
         for name, expression in written.names.items():
@@ -266,7 +268,7 @@ def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:
                 own = _name_of(part, written.names)
                 return None if own is None else by_name[own]
 
-            return rewritten(expression, chosen, session)
+            return rewrite(expression, chosen, session)
 
         texts = [*(column.expression for column in query.columns), *written.order]
         actual = expressions_of(analyzed_plan(frame.selectExpr(*texts)))
@@ -277,7 +279,7 @@ def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:
     except PySparkException:
         raise NotSharedError("Spark cannot read what stands above its groupBy as SQL") from None
     for found, wanted in pairs:
-        bare = children(found)[0] if kind(found) == "Alias" else found
+        bare = children(found)[0] if node_name(found) == "Alias" else found
         if not bare.semanticEquals(expected(wanted)):
             raise NotSharedError(f"{wanted.sql()} means something else in SQL")
 
@@ -286,15 +288,15 @@ def _confirm_calls(written: WrittenQuery, frame: DataFrame, relation: DataFrame)
     """Raises `NotSharedError` unless Spark makes the same calls of the query's aggregates."""
     query = written.query
     plan = analyzed_plan(frame)
-    while kind(plan) != "Aggregate":
+    while node_name(plan) != "Aggregate":
         (plan,) = children(plan)
     made = [
         node
-        for each in items(plan.aggregateExpressions())
+        for each in to_list(plan.aggregateExpressions())
         for node in walk(each)
-        if kind(node) == "AggregateExpression"
+        if node_name(node) == "AggregateExpression"
     ]
-    columns = {each.name(): each for each in items(analyzed_plan(relation).output())}
+    columns = {each.name(): each for each in to_list(analyzed_plan(relation).output())}
     arguments = [(each, columns[name]) for name, each in written.arguments.items()]
     for name, call in zip(query.aggregates, made, strict=True):
         asked = written.names.get(name)
@@ -307,7 +309,7 @@ def _confirm_calls(written: WrittenQuery, frame: DataFrame, relation: DataFrame)
                     return column
             return None
 
-        function = rewritten(asked.aggregateFunction(), chosen, relation.sparkSession)
+        function = rewrite(asked.aggregateFunction(), chosen, relation.sparkSession)
         if not _same_function(function, call.aggregateFunction(), query.aggregates[name]):
             raise NotSharedError(f"{asked.sql()} means something else in this session")
 
@@ -316,7 +318,9 @@ def _same_function(asked: Expression, made: Expression, aggregate: Aggregate) ->
     """Whether two calls are the same; their parameters may be constants of different types."""
     if not aggregate.parameters:
         return bool(asked.semanticEquals(made))
-    return kind(asked) == kind(made) and bool(children(asked)[0].semanticEquals(children(made)[0]))
+    return node_name(asked) == node_name(made) and bool(
+        children(asked)[0].semanticEquals(children(made)[0])
+    )
 
 
 def _conjuncts(condition: Expression, count: int) -> list[Expression]:

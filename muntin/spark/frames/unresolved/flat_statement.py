@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from muntin.errors import ModelError
 from muntin.model.time import parse_duration
-from muntin.spark.engine.connect_plans import Relation, canonical, operator_of
+from muntin.spark.engine.connect_plans import Relation, canonical_bytes, operator_of
 from muntin.spark.frames.frame_queries import (
     NO_GROUP_BY,
     NO_WINDOW,
@@ -124,7 +124,7 @@ def levels_below(relation: Relation) -> list[bytes]:
         # What makes a window, or sets a watermark, is part of the queries.
         if levels and (_makes_window(each) or operator_of(each)[0] == "with_watermark"):
             break
-        levels.append(canonical(each))
+        levels.append(canonical_bytes(each))
     return levels
 
 
@@ -133,7 +133,7 @@ def below_watermark(relation: Relation) -> bytes | None:
     *_, above, bottom = (None, None, *_operators_below(relation))
     if above is None or operator_of(above)[0] != "with_watermark":
         return None
-    return canonical(bottom)
+    return canonical_bytes(bottom)
 
 
 def _operators_below(relation: Relation) -> list[Relation]:
@@ -150,7 +150,7 @@ def _operators_to_read(relation: Relation, floors: Collection[bytes]) -> list[Re
     passed = [relation]
     kind, operator = operator_of(relation)
     while kind in LOOKED_THROUGH or kind == "with_watermark":
-        if floors and canonical(relation) in floors:
+        if floors and canonical_bytes(relation) in floors:
             break
         relation = operator.input
         passed.append(relation)

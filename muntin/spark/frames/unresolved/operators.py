@@ -19,7 +19,7 @@ from muntin.spark.engine.connect_plans import (
     frame_of_relation,
     number_of_plan,
     operator_of,
-    over_names,
+    rename_child_columns,
 )
 from muntin.spark.frames.frame_queries import Ending, NotSharedError
 from muntin.spark.frames.unresolved.expression_sql import WINDOWS, ExpressionSql, Names
@@ -146,7 +146,7 @@ class Operators:
                 columns=tuple(zip(own, map(quote_name, fresh), strict=True)),
                 is_case_sensitive=self.is_case_sensitive,
             )
-            asked = self.frame(over_names(relation, child, own))
+            asked = self.frame(rename_child_columns(relation, child, own))
             if asked.sameSemantics(written(names, self.frame(child).toDF(*fresh))):
                 return
         except PySparkException:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from muntin.errors import MuntinError
 from muntin.model.query import Column, PlainQuery, Query
 from muntin.spark.binding.relations import Relations, is_case_sensitive
-from muntin.spark.engine.connect_plans import canonical, relation_of
+from muntin.spark.engine.connect_plans import canonical_bytes, relation_of
 from muntin.spark.frames.frame_queries import (
     OTHER_TIME,
     FrameGroup,
@@ -52,7 +52,7 @@ def read_unresolved(
         try:
             with noting_reason(reasons, name):
                 found = flat_statement(relation, operators, floors)
-                groups.setdefault(canonical(found.base), {})[name] = found
+                groups.setdefault(canonical_bytes(found.base), {})[name] = found
         except PySparkException:
             # Spark raises the error when the DataFrame runs.
             reasons[name] = "Spark cannot resolve it"
