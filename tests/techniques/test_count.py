@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from muntin.aggregates import monoids as mo
 from muntin.model.time import SECOND
 from muntin.model.windows import Edges, Slicing, Window
-from muntin.optimizer.costs import operations_per_slice
+from muntin.optimizer.operations import operations_per_slice
 from muntin.techniques.table import TECHNIQUES
 from tests.support.counted_operations import operations_of_fold, operations_of_slides
 from tests.support.examples import examples

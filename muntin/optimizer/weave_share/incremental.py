@@ -12,8 +12,8 @@ from muntin.model.query import Grouping, Query
 from muntin.model.time import SECOND
 from muntin.model.windows import Edges, Window
 from muntin.model.workload import Workload
-from muntin.optimizer.costs import ADDITIVE, Load, load_of
 from muntin.optimizer.edges import edge_rate
+from muntin.optimizer.operations import ADDITIVE, Load, load_of
 from muntin.optimizer.trees import nodes_of, plan_of, tree_of
 from muntin.optimizer.weave_share.groups import (
     Floats,

@@ -17,8 +17,8 @@ from muntin.spark.binding.grouping_sql import (
     START,
     group_events,
     key_column,
-    micros,
     select_events,
+    time_to_micros,
 )
 from muntin.spark.binding.relations import Relations, is_ansi
 from muntin.spark.binding.slicer_columns import layout_of_records, record_columns
@@ -115,17 +115,19 @@ def _records_in_order(bound: BoundDataTree, relations: Relations) -> tuple[DataF
     """
     layout = layout_of_records(bound, relations)
     if bound.tree.grain is not None:
-        text, names, record_layout = _grains(bound, layout, ansi=is_ansi(relations.session))
+        text, names, record_layout = _select_grain_records(
+            bound, layout, ansi=is_ansi(relations.session)
+        )
     else:
-        text, names, record_layout = _events(bound, relations, layout)
+        text, names, record_layout = _select_event_records(bound, relations, layout)
     keys = layout.key_columns
     frame = relations.sql(text).select(*keys, *names)
     by_key = frame.repartition(*keys) if keys else frame.repartition(1)
-    order = [_sortable(name, frame.schema[name].dataType) for name in names]
+    order = [_sort_column(name, frame.schema[name].dataType) for name in names]
     return by_key.sortWithinPartitions(*keys, *order), record_layout
 
 
-def _sortable(name: str, kind: DataType) -> Column:
+def _sort_column(name: str, kind: DataType) -> Column:
     """Returns what a column is sorted by: a map by its entries, a value with maps inside as text,
     since maps have no order. A user's class may read them."""
     if "map<" not in kind.simpleString():
@@ -135,12 +137,12 @@ def _sortable(name: str, kind: DataType) -> Column:
     return to_json(col(name))
 
 
-def _grains(
+def _select_grain_records(
     bound: BoundDataTree, layout: Layout, *, ansi: bool
 ) -> tuple[SqlText, list[str], RecordLayout]:
     """Selects one record for the events of a key within a grain, from the first to the last."""
     grouping = bound.tree.grouping
-    time = micros(grouping.time, bound.time_type)
+    time = time_to_micros(grouping.time, bound.time_type)
     columns = {START: f"min({time})", _LAST: f"max({time})"}
     for storage in layout.storages:
         name = storage.columns[0].split("_")[0]
@@ -149,7 +151,7 @@ def _grains(
     return text, list(columns), RecordLayout(layout=layout, last=_LAST)
 
 
-def _events(
+def _select_event_records(
     bound: BoundDataTree, relations: Relations, layout: Layout
 ) -> tuple[SqlText, list[str], RecordLayout]:
     """Selects every event as a record, with its keys and its time."""
@@ -159,7 +161,7 @@ def _events(
         key_column(index): _plain_zero(key, bound.keys[index].dataType)
         for index, key in enumerate(grouping.keys)
     }
-    columns = {START: micros(grouping.time, bound.time_type), **columns}
+    columns = {START: time_to_micros(grouping.time, bound.time_type), **columns}
     text = select_events(grouping, {**keys, **columns})
     return text, list(columns), record_layout
 

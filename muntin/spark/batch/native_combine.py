@@ -17,7 +17,7 @@ from muntin.spark.binding.runtime_types import NUMERIC
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slices:
+class PartialColumns:
     """Where the partials of a tree are in the rows of a pass.
 
     The rows may have more keys and finer slices than the tree.
@@ -46,7 +46,9 @@ def _count_column(name: str) -> str:
     return f"{name}_n"
 
 
-def combine_natively(node: Node, rows: DataFrame, slices: Slices, types: Types) -> DataFrame:
+def combine_natively(
+    node: Node, rows: DataFrame, slices: PartialColumns, types: Types
+) -> DataFrame:
     """Returns one node's answers: keys, `begin`, and a column `a0...` for each aggregate.
 
     Spark copies each slice into the windows that hold it, as it would copy events without muntin.
@@ -64,7 +66,7 @@ def combine_natively(node: Node, rows: DataFrame, slices: Slices, types: Types) 
         begins = f"explode(sequence({first}, {last}, {window.slide}L))"
     columns = rows.columns
     answers = [
-        f"{_answer(aggregate, slices, types[aggregate], columns)} AS a{index}"
+        f"{_aggregate_sql(aggregate, slices, types[aggregate], columns)} AS a{index}"
         for index, aggregate in enumerate(node.aggregates)
     ]
     own = rows if slices.condition is None else rows.where(slices.condition)
@@ -75,12 +77,14 @@ def combine_natively(node: Node, rows: DataFrame, slices: Slices, types: Types) 
     )
 
 
-def _answer(aggregate: Aggregate, slices: Slices, kind: DataType, columns: Sequence[str]) -> str:
+def _aggregate_sql(
+    aggregate: Aggregate, slices: PartialColumns, kind: DataType, columns: Sequence[str]
+) -> str:
     """Combine an aggregate's partials and lower them, as Spark SQL."""
     components = aggregate.components
     names = [slices.names[component] for component in components]
     if components[0].kind == "sum":
-        return _sum(names[0], kind, columns)
+        return _sum_of_sums(names[0], kind, columns)
     if components[0].part.spark_combine is None:
         (component,) = components
         fields = list(component.part.scalars)
@@ -94,7 +98,7 @@ def _answer(aggregate: Aggregate, slices: Slices, kind: DataType, columns: Seque
     return f"CAST({answer} AS {kind.simpleString()})" if is_narrow else answer
 
 
-def _sum(name: str, kind: DataType, columns: Sequence[str]) -> str:
+def _sum_of_sums(name: str, kind: DataType, columns: Sequence[str]) -> str:
     """Returns a sum of sums, which overflows if one of them did."""
     if f"{name}_1" in columns:
         # The second is zero, or so large that this overflows, with Spark's own error.

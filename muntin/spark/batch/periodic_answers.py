@@ -15,7 +15,7 @@ from muntin.model.trees import Node
 from muntin.runtime.slicer.packing import TREE
 from muntin.spark.batch.compiled_answers import TreeRun, combine_slices
 from muntin.spark.batch.native_combine import combine_natively
-from muntin.spark.batch.pass_slices import PassSlices, in_order
+from muntin.spark.batch.pass_slices import PassSlices, order_by_bucket
 from muntin.spark.batch.shared_answers import NodeAnswers, SharedAnswers
 from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import key_column
@@ -84,7 +84,7 @@ class PeriodicAnswers(SharedAnswers):
 
     def _shared_answer(self, query: Query) -> DataFrame:
         compiled = self._compiled_parts(query)
-        frames = [self._combined_by_spark(part) for part in query.parts if part not in compiled]
+        frames = [self._answer_by_spark(part) for part in query.parts if part not in compiled]
         if compiled:
             answers = self._combine(compiled, is_stored=True)
             if len(compiled) == 1:
@@ -111,7 +111,7 @@ class PeriodicAnswers(SharedAnswers):
             )
         )
 
-    def _combined_by_spark(self, part: Query) -> DataFrame:
+    def _answer_by_spark(self, part: Query) -> DataFrame:
         """Returns the answer to a part that the compiled runtime does not take."""
         place = self._place[part.name]
         bound = self._trees[place]
@@ -156,7 +156,7 @@ class PeriodicAnswers(SharedAnswers):
             frames = (each.slices().where(f"{TREE} IN ({numbers})") for each in passes)
             rows = reduce(DataFrame.unionAll, frames)
         else:
-            rows = in_order([each.packed for each in passes])
+            rows = order_by_bucket([each.packed_partials for each in passes])
         frame = combine_slices(runs, rows, self._key_fields(runs))
         return NodeAnswers(
             nodes=nodes, frame=self._with_null_keys(frame, parts), aggregates=aggregates

@@ -22,9 +22,9 @@ from muntin.spark.output.stacking import (
     QUERY,
     CombinedAnswers,
     Stack,
-    by_columns,
     long_form,
     stack_answers,
+    stack_by_columns,
     with_query_name,
 )
 from muntin.sql_text import collapse_spaces
@@ -119,7 +119,7 @@ class SharedAnswers(ABC):
         self, is_at_once: Callable[[CombinedAnswers], bool]
     ) -> Iterator[Stack | CombinedAnswers]:
         """Yields the answers of all queries: a frame for each set of columns, or one frame for all
-        if `is_at_once` accepts it.
+        if `fits_one_job` accepts it.
 
         Use each frame once. The first computes all that the compiled runtime answers. If there are
         others, Spark stores the answers until `release_answers`.
@@ -142,7 +142,7 @@ class SharedAnswers(ABC):
             if len(stacks) > 1 and self._stored_answers is None:
                 self._stored_answers = store(answers.frame)
             yield from stacks
-        yield from by_columns(
+        yield from stack_by_columns(
             {name: self.answer(name) for name in self.queries if name not in compiled}
         )
 

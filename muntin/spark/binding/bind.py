@@ -29,13 +29,13 @@ from muntin.spark.binding.bound_tree import (
 )
 from muntin.spark.binding.grouping_sql import select_events
 from muntin.spark.binding.leave_to_spark import (
-    answering,
     leave_to_spark,
+    plan_for_queries,
     reason_of_periodic,
     reason_of_records,
 )
 from muntin.spark.binding.relations import Relations, is_ansi, naming_query
-from muntin.spark.binding.runtime_types import is_carried, is_compiled, is_order_known
+from muntin.spark.binding.runtime_types import can_be_key, is_compiled, is_order_known
 from muntin.spark.error_text import first_line
 from muntin.sql.filters import is_reference
 
@@ -71,7 +71,7 @@ def bind(plan: Plan, relations: Relations, *, is_stream: bool = False) -> BoundP
 def _why_unbound(query: Query, plan: Plan, relations: Relations, *, is_stream: bool) -> str | None:
     """Returns why a query cannot be bound, even without the others; None if it can."""
     try:
-        _bind(answering(plan, (query,)), relations, is_stream=is_stream)
+        _bind(plan_for_queries(plan, (query,)), relations, is_stream=is_stream)
     except RefusedError:
         raise
     except MuntinError as error:
@@ -216,7 +216,7 @@ def _bind_periodic_tree(
     tree: PeriodicTree, types: AnswerTypes, relations: Relations
 ) -> BoundPeriodicTree:
     keys, time_type, known = types.of(tree.grouping, tree.aggregates)
-    is_taken = all(is_carried(field.dataType) for field in keys)
+    is_taken = all(can_be_key(field.dataType) for field in keys)
     engines = {
         each: Engine.COMPILED
         if is_taken
@@ -238,7 +238,7 @@ def _with_techniques(
 
     def monoids(aggregate: Aggregate, component: Component) -> tuple[Monoid]:
         value_type = value_type_of(component, aggregate, bound.types)
-        return (component.representation(value_type, ansi=ansi).monoid,)
+        return (component.part.representation(value_type, ansi=ansi).monoid,)
 
     return replace(bound, tree=with_techniques(bound.tree, plan.workload.options, monoids))
 

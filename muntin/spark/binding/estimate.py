@@ -139,7 +139,7 @@ def _with_reading(work: Workload, relations: Relations) -> Workload:
             try:
                 events = relations.events(family.relation)
                 sizes.append(rows_read(events))
-                reads |= _reads(events, groupings, relations)
+                reads |= _filter_shares(events, groupings, relations)
             except (*JOB_ERRORS, RefusedError):
                 # If a query is wrong, the error is raised when it is bound to its data. Other
                 # versions of Spark may not tell what they read.
@@ -154,7 +154,7 @@ def _with_reading(work: Workload, relations: Relations) -> Workload:
     )
 
 
-def _reads(
+def _filter_shares(
     events: DataFrame, groupings: Mapping[Grouping, Query], relations: Relations
 ) -> dict[str, float]:
     """Returns the share of a source's bytes that Spark reads for each filter on partitions."""
@@ -185,15 +185,15 @@ def _cached_facts(
     """Returns the facts of a family, sampled once for as long as its DataFrame lives."""
     frame = relations.frame(next(iter(groupings)).relation)
     if frame is None:
-        return sample(groupings, relations, least_rows)
+        return sample_facts(groupings, relations, least_rows)
     known = _FACTS.setdefault(frame, {})
     asked = (frozenset(groupings.items()), least_rows > 0)
     if asked not in known:
-        known[asked] = sample(groupings, relations, least_rows)
+        known[asked] = sample_facts(groupings, relations, least_rows)
     return known[asked]
 
 
-def sample(
+def sample_facts(
     groupings: Mapping[Grouping, frozenset[str]], relations: Relations, least_rows: float = 0
 ) -> Facts | None:
     """Returns what the first rows tell about a family's events; None if they tell nothing.
@@ -239,14 +239,14 @@ def sample(
     if len(rows) == ROWS and in_all is not None and is_shuffled(times, whole):
         # The rows are spread over all of the time, with more events between them.
         more = max(1.0, in_all / ROWS)
-    rate = _rate(times, more)
+    rate = _event_rate(times, more)
     if rate is None:
         return None
     return Facts(
         rate=rate,
         live_keys={
             of: live_keys(_mix_hashes((hashes[key] for key in of), len(events)), in_all)
-            for of in {*_sets(groupings, keys), *_pairs(groupings)}
+            for of in {*_key_sets(groupings, keys), *_keys_with_values(groupings)}
         },
         shares={
             # Never zero: what a few rows do not have may still come.
@@ -264,7 +264,7 @@ def _guard_value(value: str, groupings: Mapping[Grouping, frozenset[str]]) -> st
     return case_when(" OR ".join(f"({where})" for where in filters), value)
 
 
-def _pairs(groupings: Mapping[Grouping, frozenset[str]]) -> Iterable[frozenset[str]]:
+def _keys_with_values(groupings: Mapping[Grouping, frozenset[str]]) -> Iterable[frozenset[str]]:
     """Returns the keys of each grouping with each of its values."""
     return (
         frozenset({*grouping.keys, value})
@@ -273,7 +273,7 @@ def _pairs(groupings: Mapping[Grouping, frozenset[str]]) -> Iterable[frozenset[s
     )
 
 
-def _sets(groupings: Iterable[Grouping], keys: Sequence[str]) -> set[frozenset[str]]:
+def _key_sets(groupings: Iterable[Grouping], keys: Sequence[str]) -> set[frozenset[str]]:
     """Returns the sets of keys that a pass may have: all of a few keys, else unions of two."""
     if len(keys) <= _FEW_KEYS:
         sizes = range(1, len(keys) + 1)
@@ -301,7 +301,7 @@ def live_keys(hashes: Int64s, in_all: float | None) -> float:
     return float(min(estimate, max(in_all or len(hashes), len(counts))))
 
 
-def _rate(times: Int64s, more: float) -> float | None:
+def _event_rate(times: Int64s, more: float) -> float | None:
     """Returns events per second, where each row of a sample represents `more` events."""
     span = float(np.quantile(times, 0.95) - np.quantile(times, 0.05)) / 0.9
     return None if span <= 0 else more * len(times) * SECOND / span

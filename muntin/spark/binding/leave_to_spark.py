@@ -26,7 +26,7 @@ from muntin.spark.binding.relations import (
     is_case_sensitive,
 )
 from muntin.spark.binding.runtime_types import (
-    is_carried,
+    can_be_key,
     is_compiled,
     is_hashed_alike,
     is_order_known,
@@ -56,10 +56,10 @@ def leave_to_spark(plan: Plan, reasons: Mapping[str, str]) -> Plan:
         for query in plan.queries
         if isinstance(query, Query) and query.name in reasons
     }
-    return answering(plan, tuple(plain.get(query.name, query) for query in plan.queries))
+    return plan_for_queries(plan, tuple(plain.get(query.name, query) for query in plan.queries))
 
 
-def answering(plan: Plan, queries: tuple[Query | PlainQuery, ...]) -> Plan:
+def plan_for_queries(plan: Plan, queries: tuple[Query | PlainQuery, ...]) -> Plan:
     """Returns a plan for some of its queries: its trees without what the others need."""
     parts = parts_of(queries)
     periodic = [tree.restrict_to(parts) for tree in plan.periodic_trees]
@@ -118,7 +118,7 @@ def reason_of_records(
 
 def _foreign_key(bound: BoundTree) -> StructField | None:
     """Returns the first key that the compiled runtime does not take, if there is one."""
-    return next((field for field in bound.keys if not is_carried(field.dataType)), None)
+    return next((field for field in bound.keys if not can_be_key(field.dataType)), None)
 
 
 def _reason_of_gap(window: Session, bound: BoundTree, relations: Relations) -> str | None:

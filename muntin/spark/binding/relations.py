@@ -153,7 +153,7 @@ class Relations:
         frame = self.sql(relation.surround(f"SELECT {expression} FROM ", ""))
         return frame.schema.fields[0].dataType
 
-    def casts(self, relation: SqlText, expression: str) -> bool:
+    def has_casts(self, relation: SqlText, expression: str) -> bool:
         """Whether Spark casts a value to compute an expression over a relation.
 
         Literals do not count: they can be cast to wider types.

@@ -71,7 +71,7 @@ _HASHED_ALIKE = (
 )
 
 
-def is_ordered(kind: DataType) -> bool:
+def has_known_order(kind: DataType) -> bool:
     """Whether the runtime knows Spark's order of values of a type that are no plain numbers."""
     if isinstance(kind, StringType):
         # Other collations have orders of their own.
@@ -79,40 +79,40 @@ def is_ordered(kind: DataType) -> bool:
     return isinstance(kind, _ORDERED)
 
 
-def is_carried(kind: DataType) -> bool:
+def can_be_key(kind: DataType) -> bool:
     """Whether keys of this type can be sorted, sent to Python and compared there by value."""
     if isinstance(kind, ArrayType):
-        return is_carried(kind.elementType)
+        return can_be_key(kind.elementType)
     if isinstance(kind, StructType):
-        return all(is_carried(field.dataType) for field in kind.fields)
+        return all(can_be_key(field.dataType) for field in kind.fields)
     if isinstance(kind, StringType):
         # Under other collations different bytes may be equal, and only Spark knows which.
         return kind == StringType()
     return isinstance(kind, _CARRIED)
 
 
-def is_represented(representation: Representation, kind: DataType) -> bool:
+def can_represent(representation: Representation, kind: DataType) -> bool:
     """Whether a representation can store partials of values of a type that is no number."""
     match representation:
         case DecimalSums():
             # A sum of 38 digits may have overflowed.
             return isinstance(kind, DecimalType) and kind.precision < _MOST_DIGITS
         case ArgExtremes():
-            return is_carried(kind)
+            return can_be_key(kind)
         case _:
-            return is_ordered(kind)
+            return has_known_order(kind)
 
 
-def is_sketched(kind: DataType) -> bool:
+def can_be_sketched(kind: DataType) -> bool:
     """Whether the runtime writes sketches of the most frequent values of a type."""
     if isinstance(kind, DecimalType):
         return kind.precision <= _DIGITS_OF_A_WORD
     if isinstance(kind, BooleanType | BinaryType | DayTimeIntervalType):
         return False
-    return isinstance(kind, NUMERIC) or is_ordered(kind)
+    return isinstance(kind, NUMERIC) or has_known_order(kind)
 
 
-def sums_up(aggregate: Aggregate, kind: DataType) -> bool:
+def can_summarize(aggregate: Aggregate, kind: DataType) -> bool:
     """Whether the runtime keeps sets of values of a type, and summarizes them as an aggregate."""
     summary = aggregate.definition.summary or ""
     if summary == "ordered" and aggregate.definition.result == TEXT:
@@ -130,7 +130,7 @@ def _is_summed(kind: DataType) -> bool:
 
 
 def _is_sorted(kind: DataType) -> bool:
-    return isinstance(kind, NUMERIC) or is_ordered(kind)
+    return isinstance(kind, NUMERIC) or has_known_order(kind)
 
 
 def _is_hashed(kind: DataType) -> bool:
@@ -140,13 +140,13 @@ def _is_hashed(kind: DataType) -> bool:
 
 # The types of values that each summary takes, if it is not of all numbers.
 _SUMMARIZED: dict[str, Callable[[DataType], bool]] = {
-    **dict.fromkeys(("count", "values"), is_carried),
+    **dict.fromkeys(("count", "values"), can_be_key),
     **dict.fromkeys(("mode", "ordered", "top"), _is_sorted),
     **dict.fromkeys(("theta", "hll"), _is_hashed),
     **dict.fromkeys(("bits_of_some", "bits_of_all"), lambda kind: isinstance(kind, BinaryType)),
     "bitmap": lambda kind: isinstance(kind, IntegralType),
     "count_min": lambda kind: isinstance(kind, IntegralType | BinaryType) or kind == StringType(),
-    "items": is_sketched,
+    "items": can_be_sketched,
 }
 
 
@@ -154,12 +154,12 @@ def is_compiled(aggregate: Aggregate, types: Types) -> bool:
     """Whether the compiled runtime takes an aggregate of these types."""
     sets = aggregate.sets_of_values
     if sets:
-        return all(sums_up(aggregate, types[component]) for component in sets)
+        return all(can_summarize(aggregate, types[component]) for component in sets)
     kind = types[aggregate]
     if isinstance(kind, NUMERIC):
         return True
     typed = [PARTS[part].representations.get(TYPED) for part in aggregate.definition.parts]
-    return all(each is not None and is_represented(each, kind) for each in typed)
+    return all(each is not None and can_represent(each, kind) for each in typed)
 
 
 def is_order_known(aggregate: Aggregate, relation: SqlText, relations: Relations) -> bool:
@@ -167,7 +167,7 @@ def is_order_known(aggregate: Aggregate, relation: SqlText, relations: Relations
     if not aggregate.definition.is_arg_extreme:
         return True
     kind = relations.type_of(relation, aggregate.others[0])
-    return isinstance(kind, NUMERIC) or is_ordered(kind)
+    return isinstance(kind, NUMERIC) or has_known_order(kind)
 
 
 def is_hashed_alike(kind: DataType) -> bool:

@@ -41,7 +41,7 @@ class SafeExpressions:
             for condition in conjuncts(where)
             if is_simple(condition)
         )
-        if not simple or self._relations.casts(self._relation, ", ".join(simple)):
+        if not simple or self._relations.has_casts(self._relation, ", ".join(simple)):
             return {}
         return dict.fromkeys(simple, True)
 
@@ -52,7 +52,7 @@ class SafeExpressions:
     def is_condition(self, condition: str) -> bool:
         """Whether a condition compares columns, without a cast."""
         if condition not in self._conditions:
-            self._conditions[condition] = is_simple(condition) and not self._relations.casts(
+            self._conditions[condition] = is_simple(condition) and not self._relations.has_casts(
                 self._relation, condition
             )
         return self._conditions[condition]
@@ -116,7 +116,7 @@ class ConditionBits:
         return f"{self._prefix}bits{bit // _BITS}"
 
 
-def conditions_of(where: str, safe: SafeExpressions) -> tuple[str, ...]:
+def filter_conditions(where: str, safe: SafeExpressions) -> tuple[str, ...]:
     """Returns the conditions of a filter, which other filters may share.
 
     If a part may fail, the whole filter is one condition: another part may guard it.
@@ -124,12 +124,12 @@ def conditions_of(where: str, safe: SafeExpressions) -> tuple[str, ...]:
     return conjuncts(where) if safe.is_filter(where) else (f"({where})",)
 
 
-def has_bits(masks: dict[str, int]) -> str:
+def masks_condition(masks: dict[str, int]) -> str:
     """Returns the condition that all bits of some masks are set, as SQL."""
     return " AND ".join(f"({name} & {mask}L) = {mask}L" for name, mask in masks.items())
 
 
-class Arguments:
+class ArgumentColumns:
     """The columns of arguments, each once; computed only where the tree's filter holds."""
 
     def __init__(self, safe: SafeExpressions, prefix: str = "") -> None:

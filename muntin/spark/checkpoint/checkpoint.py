@@ -22,7 +22,7 @@ from muntin.runtime.stream_plan.stream_plan_json import (
     stream_plan_from_json,
     stream_plan_to_json,
 )
-from muntin.spark.checkpoint.spark_logs import SPARK, SparkLogs, check_whole, damage_error
+from muntin.spark.checkpoint.spark_logs import SPARK, SparkLogs, check_complete, damage_error
 from muntin.spark.engine.folder import Folder, texts_in
 from muntin.spark.error_text import FILE_ERRORS, job_error_text
 
@@ -89,12 +89,12 @@ class Checkpoint:
             raise damage_error(self.directory, f"the plan {last} is gone")
         batches = [self._read_plan(name).batch for name in self._plan_names]
         try:
-            check_whole(self.folder, self.logs, directory=self.directory, first_batches=batches)
+            check_complete(self.folder, self.logs, directory=self.directory, first_batches=batches)
         except Py4JJavaError as error:
             said = job_error_text(error)
             raise RunError(f"the checkpoint {self.directory} cannot be read: {said}") from None
 
-    def is_as_read(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Whether no plan was added or deleted since this object was made."""
         return self._plan_names == self._list_plans()
 
@@ -119,15 +119,15 @@ class Checkpoint:
         try:
             self._replaced = {name: self.folder.read(name) for name in only_tried}
             if only_tried:
-                self._note_last(effective)
+                self._save_last_name(effective)
             for name in reversed(only_tried):
                 self.folder.delete(name)
                 self._plan_names.remove(name)
-            if not self.holds(stored.running):
+            if not self.is_stored(stored.running):
                 name = _name(stored.running.generation)
-                self.folder.write(name, _text(stored))
+                self.folder.write(name, _to_json(stored))
                 self._plan_names.append(name)
-                self._note_last(name)
+                self._save_last_name(name)
             for name in self._plan_names[: -max(self._plans_to_keep, _LEAST_KEPT)]:
                 self.folder.delete(name)
                 self._plan_names.remove(name)
@@ -136,23 +136,23 @@ class Checkpoint:
                 f"the checkpoint {self.directory} cannot be written: {job_error_text(error)}"
             ) from None
 
-    def holds(self, running: StreamPlan) -> bool:
+    def is_stored(self, running: StreamPlan) -> bool:
         """Whether a plan is the one that was stored last, maybe with other costs or techniques."""
         stored = self.latest()
         return stored is not None and state_of_running(stored.running) == state_of_running(running)
 
-    def take_back(self, running: StreamPlan) -> None:
+    def undo_save(self, running: StreamPlan) -> None:
         """Delete the plan that was stored last and never ran, and put back what it replaced."""
         name = _name(running.generation)
         self._plan_names.remove(name)
-        self._note_last(self._effective_name())
+        self._save_last_name(self._effective_name())
         if name not in self._replaced:
             self.folder.delete(name)
         for earlier, text in self._replaced.items():
             self.folder.write(earlier, text)
             self._plan_names.append(earlier)
 
-    def _note_last(self, name: str | None) -> None:
+    def _save_last_name(self, name: str | None) -> None:
         """Note which plan must be there, after it was written or before later ones are deleted."""
         if name is not None:
             self.folder.write(_LAST, json.dumps({"plan": name}))
@@ -210,7 +210,7 @@ def _name(generation: int) -> str:
     return f"{_PREFIX}{generation:05d}{_SUFFIX}"
 
 
-def _text(stored: StoredPlan) -> str:
+def _to_json(stored: StoredPlan) -> str:
     return json.dumps(
         {
             "mark": stored.mark,

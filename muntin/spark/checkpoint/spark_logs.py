@@ -48,7 +48,7 @@ class SparkLogs:
         """Returns the number of the last batch that was finished; -1 if none was."""
         return max(self.numbers("commits"), default=-1)
 
-    def is_cut(self) -> bool:
+    def has_unfinished_batch(self) -> bool:
         """Whether a batch was begun and not finished: Spark runs it again, with the same rows."""
         return max(self.numbers("offsets"), default=-1) > self.last_commit()
 
@@ -102,7 +102,7 @@ def damage_error(directory: str, what: str) -> RunError:
     )
 
 
-def check_whole(
+def check_complete(
     folder: Texts, logs: SparkLogs, *, directory: str, first_batches: Sequence[int]
 ) -> None:
     """Refuse a checkpoint that is not complete; `first_batches` are those that its plans may run.
@@ -111,12 +111,12 @@ def check_whole(
     anything else does not fit together, somebody deleted or cut a file, and a stream that continued
     from it would lose rows or take them twice. Nothing is written.
     """
-    problem = _problem(folder, logs, first_batches)
+    problem = _find_problem(folder, logs, first_batches)
     if problem is not None:
         raise damage_error(directory, problem)
 
 
-def _problem(folder: Texts, logs: SparkLogs, first_batches: Sequence[int]) -> str | None:
+def _find_problem(folder: Texts, logs: SparkLogs, first_batches: Sequence[int]) -> str | None:
     offsets, commits = logs.numbers("offsets"), logs.numbers("commits")
     last, begun = max(commits, default=-1), max(offsets, default=-1)
     if max(first_batches, default=0) > last + 1:

@@ -53,7 +53,7 @@ class BatchBuffer:
         parts = (part for number in self.numbers() for part in _parts(self._description(number)))
         return {name for part in parts for name in part.names.values()}
 
-    def hold(self, batch: int, whole: CombinedAnswers, *, is_small: bool) -> None:
+    def add(self, batch: int, whole: CombinedAnswers, *, is_small: bool) -> None:
         """Write a batch's answers, in the place of an earlier try; this computes the batch."""
         name = _name(batch)
         self._folder.delete(f"{name}.json")
@@ -74,11 +74,11 @@ class BatchBuffer:
             return None
         return Publication(**json.loads(self._folder.read(_PUBLISHED)))
 
-    def note(self, publication: Publication) -> None:
+    def save_publication(self, publication: Publication) -> None:
         """Remember what is being published, or was."""
         self._folder.write(_PUBLISHED, json.dumps(asdict(publication)))
 
-    def take_back(self, batch: int) -> None:
+    def delete_from(self, batch: int) -> None:
         """Forget what a first try of a batch published and held: it comes again, and its files are
         deleted."""
         publication = self.publication()
@@ -90,7 +90,7 @@ class BatchBuffer:
         if not left and publication is None:
             self._folder.delete("")
 
-    def forget(self, until: int) -> None:
+    def delete_until(self, until: int) -> None:
         """Delete the batches up to a number: they were published, by a batch that is finished."""
         left = self._delete_batches([number for number in self.numbers() if number <= until])
         # Last: as long as one of the batches is there, this file shows that it was published.

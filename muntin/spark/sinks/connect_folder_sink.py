@@ -67,13 +67,13 @@ class ConnectFolderSink(Sink):
                         f"query {query!r} has a column called {name!r}, which files on a server "
                         f"have for the {name.lower()} that they are of; name it otherwise"
                     )
-        claim = self._claim()
+        claim = self._read_claim()
         if claim is not None:
-            self._compare(claim, {name: columns_of(schema) for name, schema in schemas.items()})
+            self._check_claim(claim, {name: columns_of(schema) for name, schema in schemas.items()})
 
     def claim(self, schemas: Mapping[str, StructType]) -> None:
         """Write to the folder who fills it, before anything else is written there."""
-        before = self._claim()
+        before = self._read_claim()
         columns = {
             name: columns_of(schema) for name, schema in self._files.file_schemas(schemas).items()
         }
@@ -88,7 +88,7 @@ class ConnectFolderSink(Sink):
 
     def missing(self, names: Sequence[str]) -> list[str]:
         """The queries among these that the folder does not know."""
-        claim = self._claim()
+        claim = self._read_claim()
         return [name for name in names if claim is None or name not in claim.columns]
 
     def write(self, batch: int, answers: Answers) -> None:
@@ -136,10 +136,10 @@ class ConnectFolderSink(Sink):
     def _flatten(self, rows: DataFrame) -> DataFrame:
         return flatten("all", rows) if self._files.is_flat else rows
 
-    def _claim(self) -> Claim | None:
+    def _read_claim(self) -> Claim | None:
         return Claim.read(self._texts, OWNER, f"{self.output}/{OWNER}")
 
-    def _compare(self, claim: Claim, queries: Mapping[str, Mapping[str, str]]) -> None:
+    def _check_claim(self, claim: Claim, queries: Mapping[str, Mapping[str, str]]) -> None:
         claim.check_checkpoint(self._mark, str(self.output))
         claim.check_format(self._files.format, str(self.output))
         for query, columns in queries.items():

@@ -82,11 +82,11 @@ class OutputOwner:
     def check(self, schemas: Mapping[str, StructType]) -> None:
         """Refuse folders of other checkpoints, and those with other columns or formats."""
         for name, schema in schemas.items():
-            claim = self._claim(name)
+            claim = self._read_claim(name)
             if claim is None:
-                claim = self._earlier(name)
+                claim = self._claim_of_files(name)
             if claim is not None:
-                self._compare(name, claim, columns_of(schema))
+                self._check_claim(name, claim, columns_of(schema))
 
     def claim(self, schemas: Mapping[str, StructType]) -> list[str]:
         """Write to each query's folder who fills it, before anything else is written there.
@@ -95,7 +95,7 @@ class OutputOwner:
         """
         new = []
         for name, schema in schemas.items():
-            before = self._claim(name)
+            before = self._read_claim(name)
             known = {} if before is None else before.columns
             claim = Claim(
                 mark=self._mark,
@@ -114,11 +114,11 @@ class OutputOwner:
         """The queries among these whose folders are not claimed, by this checkpoint or another."""
         return [name for name in names if not self._folder.has(f"{name}/{OWNER}")]
 
-    def _claim(self, name: str) -> Claim | None:
+    def _read_claim(self, name: str) -> Claim | None:
         shown = f"query {name!r}: {self._directory}/{name}/{OWNER}"
         return Claim.read(self._folder, f"{name}/{OWNER}", shown)
 
-    def _earlier(self, name: str) -> Claim | None:
+    def _claim_of_files(self, name: str) -> Claim | None:
         """Derives a claim from the files of a folder that was filled before claims were kept."""
         files = self._files(name)
         if not files:
@@ -146,7 +146,7 @@ class OutputOwner:
             columns=columns,
         )
 
-    def _compare(self, name: str, claim: Claim, columns: Mapping[str, str]) -> None:
+    def _check_claim(self, name: str, claim: Claim, columns: Mapping[str, str]) -> None:
         where = f"{self._directory}/{name}"
         claim.check_checkpoint(self._mark, f"query {name!r}: {where}")
         if claim.format != self._format and self._has_answers(name):

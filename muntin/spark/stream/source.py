@@ -23,7 +23,7 @@ from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.value_types import ValueTypes, retyped
 from muntin.spark.binding.bind import bind
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.grouping_sql import micros
+from muntin.spark.binding.grouping_sql import time_to_micros
 from muntin.spark.binding.relations import Relations, is_ansi, is_case_sensitive
 from muntin.spark.engine.settings import SettingsOfAnalysis
 from muntin.spark.engine.stream_paths import Watermarks, watermarks_of
@@ -195,7 +195,7 @@ class Source:
             # Spark watches only columns that are instants, so a local time is read as if it were
             # UTC.
             local = isinstance(kind, TimestampNTZType)
-            sql = f"timestamp_micros({micros(time, kind)})" if local else time
+            sql = f"timestamp_micros({time_to_micros(time, kind)})" if local else time
             data, column = instant.select("*", expr(sql).alias(_WATCHED)), _WATCHED
         delay = f"{self.delay // MILLISECOND} milliseconds"
         return data.withWatermark(quote_name(column), delay), column
