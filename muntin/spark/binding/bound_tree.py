@@ -49,17 +49,8 @@ class BoundPlan:
     """A plan that can run on its data, with a bound tree for each of its trees, in their order."""
 
     plan: Plan
-    trees: tuple[BoundTree, ...]
-
-    @property
-    def periodic_trees(self) -> tuple[BoundPeriodicTree, ...]:
-        """The bound trees of periodic windows."""
-        return tuple(tree for tree in self.trees if isinstance(tree, BoundPeriodicTree))
-
-    @property
-    def data_trees(self) -> tuple[BoundDataTree, ...]:
-        """The bound trees of data windows."""
-        return tuple(tree for tree in self.trees if isinstance(tree, BoundDataTree))
+    periodic_trees: tuple[BoundPeriodicTree, ...]
+    data_trees: tuple[BoundDataTree, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from muntin.optimizer.lower_bounds import depends_on_data
 from muntin.optimizer.optimize import may_share
 from muntin.optimizer.strategies import DEFAULT, UNSHARED
 from muntin.spark.binding.relations import Relations
-from muntin.spark.engine.plan_facts import (
+from muntin.spark.engine.catalyst import (
     bytes_read,
     operators_of,
     partition_columns,

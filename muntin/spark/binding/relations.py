@@ -10,8 +10,8 @@ from pyspark.sql.types import DataType, StructType
 
 from muntin.errors import RefusedError, RunError, nearest, not_a_dataframe
 from muntin.model.query import PlainQuery, Query, tables_of
-from muntin.spark.engine.plan_facts import may_fail, operators_of, rows_read
-from muntin.spark.engine.plan_reuse import DistinctReads, with_unique_plan
+from muntin.spark.engine.catalyst import may_fail, operators_of, rows_read
+from muntin.spark.engine.plan_reuse import distinct_reads, with_unique_plan
 from muntin.spark.engine.session_kind import may_use_internals
 from muntin.spark.engine.statements import (
     expressions_text,
@@ -64,14 +64,17 @@ class Relations:
                     f"mt.start runs the same plan on a stream"
                 )
         self.session = _session(self._frames)
-        self._is_for_later = for_later
         for table in tables:
             if for_later and table not in self._frames:
                 view = temporary_view(self.session, table)
                 self._frames |= {} if view is None else {table: view}
-        self._reads = DistinctReads(self.session)
-        self._distinct_frames: dict[str, DataFrame] = {}
-        self._read: dict[str, DataFrame] = {}
+        # The DataFrames that statements read for tables: as they are, and inside of statements.
+        self._whole_frames = self._inner_frames = self._frames
+        if for_later:
+            self._whole_frames = distinct_reads(self._frames, self.session)
+            self._inner_frames = {
+                table: with_unique_plan(frame) for table, frame in self._whole_frames.items()
+            }
         self._all_columns: dict[SqlText, DataFrame] = {}
         self._computed: dict[SqlText, bool] = {}
         self._checked: dict[Query | PlainQuery, DataFrame] = {}
@@ -83,25 +86,8 @@ class Relations:
     def sql(self, text: SqlText) -> DataFrame:
         """Returns the DataFrame of a statement that reads the caller's DataFrames as tables."""
         if text.parts == _WHOLE and text.tables[0] in self._frames:
-            return self._distinct(text.tables[0])
-        tables = self._frames.keys() & text.tables
-        return sql_over(self.session, text, {table: self._frame_of(table) for table in tables})
-
-    def _frame_of(self, table: str) -> DataFrame:
-        """Returns the DataFrame that statements read for a table."""
-        if not self._is_for_later:
-            return self._frames[table]
-        if table not in self._read:
-            self._read[table] = with_unique_plan(self._distinct(table))
-        return self._read[table]
-
-    def _distinct(self, table: str) -> DataFrame:
-        """Returns the DataFrame of a table, which Spark takes for none of the others."""
-        if not self._is_for_later:
-            return self._frames[table]
-        if table not in self._distinct_frames:
-            self._distinct_frames[table] = self._reads.make_distinct(self._frames[table])
-        return self._distinct_frames[table]
+            return self._whole_frames[text.tables[0]]
+        return sql_over(self.session, text, self._inner_frames)
 
     def frame(self, relation: SqlText) -> DataFrame | None:
         """Returns the caller's DataFrame, if the relation reads just one."""

@@ -1,6 +1,7 @@
 """Columns that the slicer and data windows read of each event: arguments, filters as bits."""
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from pyspark.sql.types import DoubleType, FloatType, IntegralType, NumericType
 
@@ -23,21 +24,25 @@ _BITS = 63
 
 
 class SafeExpressions:
-    """Which expressions over one relation fail for no row; `filters` are looked at first."""
+    """Finds out which expressions over one relation fail for no row."""
 
     def __init__(
         self, relation: SqlText, relations: Relations, filters: Iterable[str | None]
     ) -> None:
+        """`filters` are those of all trees over the relation."""
         self._relation, self._relations = relation, relations
-        self._conditions = self._without_casts(filters)
+        self._filters = [where for where in filters if where is not None]
         self._numbers: dict[str, NumericType | None] = {}
 
-    def _without_casts(self, filters: Iterable[str | None]) -> dict[str, bool]:
-        """Returns all simple conditions of filters, if none has a cast: one analysis for all."""
+    @cached_property
+    def _conditions(self) -> dict[str, bool]:
+        """Whether conditions are safe, as far as they were looked at.
+
+        The simple conditions of all filters are looked at first, in one analysis.
+        """
         simple = dict.fromkeys(
             condition
-            for where in filters
-            if where is not None
+            for where in self._filters
             for condition in conjuncts(where)
             if is_simple(condition)
         )
