@@ -41,8 +41,8 @@ _WIDENED = re.compile(r"cast\(-?[\d.]+ as (bigint|double)\)")
 class Relations:
     """Turns SQL text with table references into DataFrames.
 
-    With `for_later`, statements may be made at any time, and read temporary views as they are now.
-    No other statement reads what is stored of these views and of the caller's DataFrames.
+    With `for_later`, statements may be made at any time: they read temporary views as they are now,
+    and what is stored for them is read by no other statement of the session.
     """
 
     def __init__(
@@ -114,16 +114,14 @@ class Relations:
         return frozenset(relation for relation in several if self.is_computed(relation))
 
     def whole(self, relation: SqlText) -> DataFrame:
-        """Returns the rows of a relation, as the plan that every statement over it contains.
-
-        If Spark stores it, none of these statements computes it again.
-        """
+        """Returns the rows of a relation as a frame to store: its plan is part of the plan of every
+        statement over the relation, so all of them read what is stored."""
         return without_projection(self._with_all_columns(relation))
 
     def events(self, relation: SqlText) -> DataFrame:
-        """Returns the rows of a relation, to see what Spark knows of them.
+        """Returns the rows of a relation, to look at their columns and plan.
 
-        Unlike with `whole`, a caller's DataFrame is not analysed again.
+        Unlike `whole`, it returns a caller's DataFrame as it is, which is not analysed again.
         """
         frame = self.frame(relation)
         is_table = not relation.parts[0].strip() and _ALIAS.fullmatch(relation.parts[-1])
@@ -149,8 +147,10 @@ class Relations:
         return shown is None or "cast(" in _WIDENED.sub("", shown.lower())
 
     def may_fail(self, queries: Iterable[Query]) -> bool:
-        """Whether an expression of queries over one relation may fail for some row; when in doubt,
-        yes."""
+        """Whether an expression of queries over one relation may fail for some row.
+
+        True if that is unknown.
+        """
         queries = list(queries)
         if any(query.has_user_code for query in queries):
             return True
@@ -162,7 +162,7 @@ class Relations:
         return may_fail(self.sql(queries[0].source.surround(f"SELECT {selected} FROM ", "")))
 
     def check(self, query: Query | PlainQuery) -> DataFrame:
-        """Returns the query as plain Spark; raises an error that names it if Spark refuses it."""
+        """Returns plain Spark's DataFrame of a query; raises `RefusedError` if Spark refuses it."""
         if query not in self._checked:
             with naming_query(query):
                 text = query.to_sql() if isinstance(query, Query) else query.statement
@@ -170,7 +170,7 @@ class Relations:
         return self._checked[query]
 
     def names_of(self, query: Query) -> StructType | None:
-        """Returns the columns that Spark gives a query; None if the query names all of them."""
+        """Returns the schema that Spark gives a query; None if the query names all its columns."""
         if all(column.name is not None for column in query.columns):
             return None
         return self.check(query).schema
@@ -178,7 +178,7 @@ class Relations:
 
 @contextmanager
 def naming_query(query: Query | PlainQuery) -> Iterator[None]:
-    """Turn an error of Spark's analysis in the block into one that names the query."""
+    """Turn an error of Spark's analysis in the block into a `RefusedError` that names the query."""
     try:
         yield
     except (AnalysisException, ParseException) as error:
@@ -190,8 +190,10 @@ def naming_query(query: Query | PlainQuery) -> Iterator[None]:
 
 @contextmanager
 def naming_refused_query(answer: Callable[[str], object], names: Iterable[str]) -> Iterator[None]:
-    """If Spark refuses the block, raise the error of the first of these queries that it refuses
-    alone, too; `answer` analyses one."""
+    """If Spark refuses the block, find the query that causes it and raise an error that names it.
+
+    `answer` analyses one query by itself.
+    """
     try:
         yield
     except AnalysisException:

@@ -19,7 +19,7 @@ from muntin.spark.binding.relations import Relations, is_ansi
 from muntin.sql.filters import conjuncts, is_reference, is_simple
 from muntin.sql_text import SqlText
 
-# The bits of an integer that say which conditions hold; the sign is left out.
+# How many conditions have their bits in one integer; the sign bit is not used.
 _BITS = 63
 
 
@@ -122,9 +122,9 @@ class ConditionBits:
 
 
 def filter_conditions(where: str, safe: SafeExpressions) -> tuple[str, ...]:
-    """Returns the conditions of a filter, which other filters may share.
+    """Returns the conditions of a filter, each of which may be part of other filters, too.
 
-    If a part may fail, the whole filter is one condition: another part may guard it.
+    If one of them may fail, the whole filter is one condition, since the others may guard that one.
     """
     return conjuncts(where) if safe.is_filter(where) else (f"({where})",)
 
@@ -135,7 +135,7 @@ def masks_condition(masks: dict[str, int]) -> str:
 
 
 class ArgumentColumns:
-    """The columns of arguments, each once; computed only where the tree's filter holds."""
+    """Collects the columns of arguments, each once."""
 
     def __init__(self, safe: SafeExpressions, prefix: str = "") -> None:
         """The names of all columns start with `prefix`."""
@@ -148,7 +148,10 @@ class ArgumentColumns:
         return {name: sql for sql, name in self._names.items()}
 
     def of(self, storage: ComponentStorage, guard: str | None) -> tuple[str, ...]:
-        """Returns the columns of a component's arguments."""
+        """Returns the columns of a component's arguments.
+
+        Arguments that could fail are computed only where the filter `guard` holds.
+        """
         component = storage.component
         needs_guard = guard is not None and (
             component.argument is not None or component.where is not None
@@ -202,8 +205,10 @@ def layout_of_records(bound: BoundDataTree, relations: Relations) -> Layout:
 def record_columns(
     bound: BoundDataTree, relations: Relations, layout: Layout
 ) -> tuple[dict[str, str], RecordLayout]:
-    """Returns the columns of each event as Spark SQL, and their layout: all that data windows look
-    at, and the arguments of aggregates."""
+    """Returns the columns of each event as Spark SQL, and their layout.
+
+    They are the conditions and measures of data windows, and the arguments of aggregates.
+    """
     tree = bound.tree
     grouping = tree.grouping
     conditions = {sql: f"b{index}" for index, sql in enumerate(tree.conditions)}

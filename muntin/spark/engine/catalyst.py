@@ -23,7 +23,7 @@ _ANALYSIS = "org.apache.spark.sql.catalyst.analysis"
 _UNKNOWN = 1e15
 # How many times smaller columnar files usually are than their rows.
 _COMPRESSED = 4
-# Expressions that give a value or null, whatever they are given.
+# Expressions that never fail: they return a value or null.
 _SAFE = {
     *("Alias", "AttributeReference", "CreateArray", "CreateNamedStruct"),
     *("GetStructField", "Literal"),
@@ -110,7 +110,7 @@ def children(node: Any) -> list[Any]:
 
 
 def node_name(node: Any) -> str:
-    """Returns what Spark calls a plan or an expression: its class, without the package."""
+    """Returns the class of a plan or an expression, without the package."""
     known = vars(node)
     if "_kind" not in known:
         known["_kind"] = node.nodeName()
@@ -143,8 +143,7 @@ def rewrite(
     replace: Callable[[Expression], Expression | None],
     session: SparkSession,
 ) -> Expression:
-    """Returns an expression with the parts that `replace` returns instead of its own; None leaves
-    a part as it is."""
+    """Returns an expression with parts replaced: those for which `replace` returns another."""
     chosen = replace(expression)
     if chosen is not None:
         return chosen
@@ -158,7 +157,7 @@ def rewrite(
 def substitute_columns(
     expression: Expression, meanings: Mapping[int, Expression], session: SparkSession
 ) -> Expression:
-    """Returns an expression with other expressions for some of its columns, by their ids."""
+    """Returns an expression with others in the places of columns: `meanings`, by column id."""
     if not meanings:
         return expression
 
@@ -183,8 +182,10 @@ def aliases_of(project: Plan) -> list[Expression]:
 def column_expressions(
     project: Plan, meanings: Mapping[int, Expression], session: SparkSession
 ) -> dict[int, Expression]:
-    """Returns the columns that a projection adds or renames, by their ids, with `meanings` for the
-    columns that they read."""
+    """Returns the expressions of the columns that a projection adds or renames, by column id.
+
+    The columns that they read are replaced by the expressions `meanings`.
+    """
     return {
         column_id(each): substitute_columns(without_alias(each), meanings, session)
         for each in aliases_of(project)
@@ -196,7 +197,7 @@ def _sequence(values: Sequence[Any], session: SparkSession) -> Any:
 
 
 def operators_of(frame: DataFrame) -> set[str] | None:
-    """Returns the operators that read others; None if plans may not be read."""
+    """Returns the operators of a plan, except its sources; None if plans may not be read."""
     if not may_use_internals(frame.sparkSession):
         return None
     plan = frame._jdf.queryExecution().optimizedPlan()
@@ -252,7 +253,7 @@ def _file_scan(frame: DataFrame) -> Plan | None:
 
 
 def is_safe(expression: Expression) -> bool:
-    """Whether an expression fails for no row, so that it needs no guard; when in doubt, no."""
+    """Whether an expression is known to fail for no row, so that it needs no guard."""
     return all(_is_safe_node(node) for node in walk(expression))
 
 
@@ -277,7 +278,7 @@ def _is_safe_node(node: Expression) -> bool:
 
 
 def may_fail(frame: DataFrame) -> bool:
-    """Whether an expression of a DataFrame's plan may fail for some row; when in doubt, it may."""
+    """Whether an expression of a DataFrame's plan may fail for some row; true if unknown."""
     return any(
         not all(map(is_safe, to_list(expressions)))
         for expressions in (operator.expressions() for operator in walk(analyzed_plan(frame)))

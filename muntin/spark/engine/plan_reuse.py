@@ -42,7 +42,7 @@ def store(frame: DataFrame) -> DataFrame:
 
 
 def try_compute(frame: DataFrame) -> bool:
-    """Compute a stored frame now; returns whether that succeeded. If not, it is not stored."""
+    """Compute a stored frame now; returns whether that succeeded, else frees the frame."""
     try:
         frame.count()
     except JOB_ERRORS as error:
@@ -67,8 +67,7 @@ def same_rows(one: Plan, other: Plan, session: SparkSession) -> bool:
 
 
 def distinct_reads(frames: Mapping[str, DataFrame], session: SparkSession) -> dict[str, DataFrame]:
-    """Returns the same rows, as frames that one job can read: Spark takes no read of files for
-    another that only looks alike.
+    """Returns the same rows, as frames whose reads of files Spark does not confuse in one job.
 
     A leaf that looks like one of an earlier frame and reads other files becomes a sample of all its
     rows: Spark compares samples by seed. Where plans may not be read, a frame is sampled as a whole
@@ -130,9 +129,9 @@ def _is_mistaken(leaf: Plan, earlier: Mapping[int, Plan], session: SparkSession)
 
 
 def with_unique_plan(frame: DataFrame) -> DataFrame:
-    """Returns the same rows, as a plan that Spark takes for no other.
+    """Returns the same rows, as a plan that equals no other.
 
-    A condition that always holds makes the plan look like no other. Spark's optimizer removes it.
+    It has a condition that always holds, which Spark's optimizer removes.
     """
     return frame.where(f"'{uuid4().hex}' IS NOT NULL")
 
