@@ -21,7 +21,6 @@ from muntin.aggregates.parameters import (
 from muntin.aggregates.parts import PARTS, Part
 from muntin.aggregates.representations import (
     FLOAT,
-    Representation,
     as_struct,
     cast,
     cast_pair,
@@ -53,29 +52,9 @@ class Component:
         return PARTS[self.kind]
 
     @property
-    def is_never_null(self) -> bool:
-        """Whether its partial of no values is a value too, such as a count of zero."""
-        return self.part.is_never_null
-
-    @property
-    def representations(self) -> tuple[Representation, ...]:
-        """Every representation that its partials may have, over all types of values."""
-        return self.part.all_representations
-
-    def representation(self, value_type: str, *, ansi: bool) -> Representation:
-        """Returns how its partials of such values are represented; `ansi` integer sums detect
-        overflow."""
-        return self.part.representation(value_type, ansi=ansi)
-
-    @property
-    def value_type(self) -> str | None:
-        """The type of the values in its partials; None if that depends on the data."""
-        return self.part.value_type
-
-    @property
     def is_set_of_values(self) -> bool:
         """Whether its partials have the values themselves."""
-        return any(each.has_values for each in self.representations)
+        return any(each.has_values for each in self.part.all_representations)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -109,7 +88,7 @@ class Component:
         A part of floats casts them to doubles. Of two arguments, each is null where the other is,
         unless one chooses the other.
         """
-        to = "DOUBLE" if self.value_type == FLOAT else to
+        to = "DOUBLE" if self.part.value_type == FLOAT else to
         if self.part.is_arg_extreme:
             values = tuple(cast(argument, to) for argument in self.arguments)
         else:
@@ -137,12 +116,12 @@ class Component:
         if self.part.event_sql is not None:
             named = dict(zip("xy", self.arguments, strict=False))
             return self._apply_filter([self.part.event_sql.format(**named)])
-        representation = self.representation(value_type, ansi=False)
+        representation = self.part.representation(value_type, ansi=False)
         return self._apply_filter(representation.event_values(self.arguments, value_type))
 
     def record_values(self, value_type: str) -> tuple[str, ...]:
         """Returns what the records of data windows carry for it, as Spark SQL."""
-        values = self.representation(value_type, ansi=False).record_values(self.arguments)
+        values = self.part.representation(value_type, ansi=False).record_values(self.arguments)
         return self.event_values(value_type) if values is None else self._apply_filter(values)
 
     def _apply_filter(self, values: Iterable[str]) -> tuple[str, ...]:
@@ -160,8 +139,8 @@ class Component:
         if self.part.float_part is not None and value_type == FLOAT:
             other = replace(self, kind=self.part.float_part)
             return other.group_by_columns(name, value_type, ansi=ansi)
-        to = sql_type(value_type) if self.value_type is None else None
-        representation = self.representation(value_type, ansi=ansi)
+        to = sql_type(value_type) if self.part.value_type is None else None
+        representation = self.part.representation(value_type, ansi=ansi)
         return representation.group_by_columns(name, self.partial_sql(), self.call, to)
 
     def partial_sql(self) -> dict[str, str]:
@@ -179,7 +158,7 @@ class Component:
         if self.part.spark_combine is not None:
             merge = self.part.spark_combine
             return merge.format(p=struct) if "{" in merge else f"{merge}({struct})"
-        (representation,) = self.representations
+        (representation,) = self.part.all_representations
         return merge_sql(representation.monoid.combine, struct, list(self.part.scalars), finish)
 
 

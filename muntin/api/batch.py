@@ -57,8 +57,8 @@ def plan(
         queries, misread = read.queries, read.misread_reasons()
         if sample is None and not any(frame.isStreaming for frame in read.frames.values()):
             sample = read.data
-    work = workload(queries, prices=read_prices(prices))
-    work = _with_options(work, technique, latency=latency, approximate=approximate)
+    options = PlanOptions(technique=technique, latency=latency, approximate=approximate)
+    work = workload(queries, prices=read_prices(prices), options=options)
     work = normalise(work, strategy)
     if sample is not None and (rate is None or keys is None):
         work = with_facts(work, Relations(sample, work.queries))
@@ -94,8 +94,8 @@ def run(
         chosen = queries
         relations = Relations(data, chosen.queries, for_later=True)
     else:
-        work = workload(queries)
-        work = _with_options(work, technique, latency=latency, approximate=approximate)
+        options = PlanOptions(technique=technique, latency=latency, approximate=approximate)
+        work = workload(queries, options=options)
         work = normalise(work, strategy)
         relations = Relations(data, work.queries, for_later=True)
         work = estimate(work, relations, strategy, has_figures=isinstance(queries, Workload))
@@ -120,8 +120,8 @@ def share(
     `latency` and `approximate` are as in `run`.
     """
     read = read_frames(frames)
-    work = workload(read.queries)
-    work = _with_options(work, technique, latency=latency, approximate=approximate)
+    options = PlanOptions(technique=technique, latency=latency, approximate=approximate)
+    work = workload(read.queries, options=options)
     work = normalise(work, strategy)
     relations = Relations(read.data, work.queries, for_later=True)
     work = estimate(work, relations, strategy)
@@ -129,14 +129,6 @@ def share(
     chosen = leave_to_spark(chosen, read.misread_reasons(chosen.computed_by_muntin))
     bound = bind_batch(chosen, relations)
     return Results(bound, relations)
-
-
-def _with_options(
-    work: Workload, technique: str | None, *, latency: bool, approximate: bool
-) -> Workload:
-    return work.with_options(
-        PlanOptions(technique=technique, latency=latency, approximate=approximate)
-    )
 
 
 def compare(

@@ -401,14 +401,13 @@ class PlainQuery:
 
 def tables_of(queries: Iterable[Query | PlainQuery]) -> list[str]:
     """Returns the tables that queries read, once each."""
-    texts = [text for query in queries for text in _texts_of(query)]
-    return list(dict.fromkeys(table for text in texts for table in text.tables))
-
-
-def _texts_of(query: "Query | PlainQuery") -> list[SqlText]:
-    if isinstance(query, PlainQuery):
-        return [query.statement]
-    return [query.source] if query.statement is None else [query.source, query.statement]
+    tables: list[str] = []
+    for query in queries:
+        if isinstance(query, Query):
+            tables += query.source.tables
+        if query.statement is not None:
+            tables += query.statement.tables
+    return list(dict.fromkeys(tables))
 
 
 def parts_of(queries: Iterable[Query | PlainQuery]) -> list[Query]:

@@ -7,7 +7,7 @@ as they arrive (Cutty). Both have the interface of `Tree`.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Self
+from typing import Self
 
 from muntin.aggregates.aggregate import Aggregate
 from muntin.aggregates.user_aggregate import UserAggregate
@@ -203,10 +203,7 @@ class Tree:
                 if node.parent is not None:
                     needed.setdefault(node.parent, set()).update(wanted)
                 nodes.append(node.restrict_to(names, wanted))
-        return self._with_nodes(tuple(reversed(nodes)))
-
-    def _with_nodes(self, nodes: tuple[Any, ...]) -> Self:
-        return replace(self, nodes=nodes)
+        return replace(self, nodes=tuple(reversed(nodes)))
 
     def without_costs(self) -> Self:
         """Returns the tree without what may differ between plans that share a stream's state: costs
@@ -351,10 +348,8 @@ class PeriodicTree(Tree):
         queries = list(queries)
         names = {query.name for query in queries}
         by_spark = tuple(name for name in self.combined_by_spark if name in names)
-        return replace(super().restrict_to(queries), combined_by_spark=by_spark)
-
-    def _with_nodes(self, nodes: tuple[Any, ...]) -> Self:
-        return replace(self, nodes=nodes, levels=())
+        without_levels = replace(self, levels=(), combined_by_spark=by_spark)
+        return Tree.restrict_to(without_levels, queries)
 
     def without_costs(self) -> Self:
         """Returns the tree without costs, techniques and its pass, which a stream does not keep."""

@@ -38,10 +38,6 @@ class Window:
     offset: int = 0
 
     def __post_init__(self) -> None:
-        self._check()
-        object.__setattr__(self, "offset", self.offset % self.start_period)
-
-    def _check(self) -> None:
         for name in ("size", "slide", "offset"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool):
@@ -55,6 +51,7 @@ class Window:
                 f"a window's slide must be above zero and at most its size "
                 f"({format_duration(self.size)}), not {format_duration(self.slide)}"
             )
+        object.__setattr__(self, "offset", self.offset % self.start_period)
 
     def __lt__(self, other: "Window") -> bool:
         return self._order < other._order
@@ -197,8 +194,8 @@ class CumulateWindow(Window):
 
     grows: ClassVar[bool] = True
 
-    def _check(self) -> None:
-        super()._check()
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.size == self.slide or self.size % self.slide:
             raise ModelError(
                 f"a window that grows to {format_duration(self.size)} grows by a part of it that "

@@ -90,10 +90,6 @@ class Workload:
             if not getattr(self, name) > 0:
                 raise ModelError(f"{name} must be above zero, not {getattr(self, name)!r}")
 
-    def with_options(self, options: PlanOptions) -> "Workload":
-        """Returns the workload with the options that are set; others stay as they are."""
-        return replace(self, options=options.or_else(self.options))
-
     def keys_of(self, *sets: Iterable[str]) -> float:
         """Returns how many keys are live by all key expressions of some sets together.
 
@@ -163,12 +159,12 @@ class Workload:
         """The grouping of its queries, if it is one of `split_by_grouping`."""
         return parts_of(self.queries)[0].grouping
 
-    @property
+    @cached_property
     def periodic_queries(self) -> tuple[Query, ...]:
         """The queries that slices of time can answer, one for each grouping set."""
         return tuple(query for query in parts_of(self.queries) if query.is_periodic)
 
-    @property
+    @cached_property
     def data_window_queries(self) -> tuple[Query, ...]:
         """The queries with data windows or user-defined aggregates."""
         return tuple(query for query in parts_of(self.queries) if not query.is_periodic)
@@ -178,7 +174,7 @@ class Workload:
         """The queries that Spark answers alone."""
         return tuple(query for query in self.queries if isinstance(query, PlainQuery))
 
-    @property
+    @cached_property
     def queries_by_grouping(self) -> dict[Grouping, tuple[Query, ...]]:
         """The shared queries by keys and filter, in the order given."""
         groups: dict[Grouping, list[Query]] = {}
@@ -201,9 +197,14 @@ def workload(
     prices: Prices = SHIPPED,
     options: PlanOptions = NO_OPTIONS,
 ) -> Workload:
-    """Returns a workload of one or several queries; a workload is returned as it is."""
+    """Returns a workload of one or several queries.
+
+    A workload is returned with the options that are set, and is otherwise left as it is.
+    """
     if isinstance(queries, Workload):
-        return queries
+        if options == NO_OPTIONS:
+            return queries
+        return replace(queries, options=options.or_else(queries.options))
     if isinstance(queries, Query | PlainQuery):
         queries = (queries,)
     if isinstance(queries, str):

@@ -50,6 +50,8 @@ _FLINK_REFUSED = {
     "session": "SESSION is not supported; write GROUP BY session_window(time, '5 minutes') on the "
     "table itself"
 }
+# Every query of these dialects has one of these words, misspelled windows included.
+_DIALECT_WORDS = {*_AZURE_CALLS, *_FLINK_FUNCTIONS, *_FLINK_REFUSED, "timestamp", "descriptor"}
 # Tokens after the keys of GROUP BY.
 _AFTER_KEYS = {"HAVING", "ORDER_BY", "LIMIT", "OFFSET"}
 # The columns of Flink's windows; `window_time` is the last millisecond.
@@ -66,6 +68,8 @@ def to_spark_sql(statement: Statement) -> list[Statement]:
     A statement in Spark SQL is returned as it is.
     """
     tokens = statement.tokens
+    if _DIALECT_WORDS.isdisjoint(tokens.norms()):
+        return [statement]
     azure = [place for place in _top_level_calls(tokens) if tokens[place].norm in _AZURE_CALLS]
     if azure:
         return _from_azure(statement, azure)

@@ -241,7 +241,7 @@ def _present(
     column: _Column, given: PartialColumn, rows: int, cuts: Int64s, reads: Int64s, slices: Int64s
 ) -> Bools | None:
     """Returns for each read whether its window has a value; None if missing ones count as zero."""
-    if column.component.is_never_null:
+    if column.component.part.is_never_null:
         return None
     if given.present is None:
         counts = column.seen + np.arange(rows + 1)

@@ -136,7 +136,7 @@ class NumberStorage(ScalarStorage):
         value."""
         first = batch.column(self.columns[0])
         present = None
-        if first.null_count and not self.component.is_never_null:
+        if first.null_count and not self.component.part.is_never_null:
             present = first.is_valid().to_numpy(zero_copy_only=False)
         return PartialColumn(
             scalars=tuple(self._numbers(batch.column(name)) for name in self.columns),
@@ -165,7 +165,7 @@ class NumberStorage(ScalarStorage):
         # Differences of infinities are NaN, as they are to Spark.
         with np.errstate(all="ignore"):
             scalars = self._lift_values(columns, present)
-        is_whole = self.component.is_never_null or present.all()
+        is_whole = self.component.part.is_never_null or present.all()
         return PartialColumn(scalars=scalars, present=None if is_whole else present)
 
     def _lift_values(self, columns: list[pa.Array], present: Bools) -> Scalars:

@@ -210,7 +210,8 @@ def _group_by_rows(
     columns = _GroupByColumns(relations)
     time_type = next(iter(trees.values())).time_type
     filters = (bound.tree.grouping.where for bound in trees.values())
-    safe = SafeExpressions(grouping.relation, relations, filters)
+    narrower = (where for where in filters if where != grouping.where)
+    safe = SafeExpressions(grouping.relation, relations, narrower)
     bits = ConditionBits()
     slices: dict[int, PartialColumns] = {}
     slicer_trees: dict[int, SlicerTree] = {}

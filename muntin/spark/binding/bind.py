@@ -247,7 +247,7 @@ def _with_techniques(
 
     def monoids(aggregate: Aggregate, component: Component) -> tuple[Monoid]:
         value_type = value_type_of(component, aggregate, bound.types)
-        return (component.representation(value_type, ansi=ansi).monoid,)
+        return (component.part.representation(value_type, ansi=ansi).monoid,)
 
     return replace(bound, tree=with_techniques(bound.tree, plan.workload.options, monoids))
 

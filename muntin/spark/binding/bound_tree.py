@@ -149,7 +149,7 @@ def types_of_plain_answer(
 
 def value_type_of(component: Component, aggregate: Aggregate, types: Types) -> str:
     """Returns the type of the values in a component's partials, given Spark's types."""
-    if component.value_type is not None:
-        return component.value_type
+    if component.part.value_type is not None:
+        return component.part.value_type
     kind = types[component] if component in types else types[aggregate]
-    return component.representations[0].value_type(kind.simpleString())
+    return component.part.all_representations[0].value_type(kind.simpleString())
