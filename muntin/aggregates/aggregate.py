@@ -1,4 +1,4 @@
-"""Aggregates as queries ask for them, and the components that a slice keeps for them.
+"""Aggregates of queries, and the components that a slice keeps for them.
 
 An `Aggregate` is a call (`avg(temp)`) of a row of the table of functions. It is made of
 `Component`s, the columns kept per slice (a sum and a count), each a part of the table.
@@ -33,7 +33,7 @@ from muntin.sql_text import case_when, strip_comments
 
 @dataclass(frozen=True, kw_only=True)
 class Component:
-    """One value kept per slice: a part of the table, applied to some arguments.
+    """A value that each slice keeps: a part of the table, applied to some arguments.
 
     Arguments and `where` are Spark SQL; `where` is the aggregate's own FILTER clause.
     """
@@ -58,7 +58,7 @@ class Component:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Its arguments; without one, every row counts as the value 1."""
+        """Its arguments, or the value 1 if it has none and counts rows."""
         return ("1",) if self.argument is None else (self.argument, *self.others)
 
     @property
@@ -86,7 +86,7 @@ class Component:
         """Returns its arguments as Spark SQL, under the part's names, x and y.
 
         A part of floats casts them to doubles. Of two arguments, each is null where the other is,
-        unless one chooses the other.
+        except for `max_by` and `min_by`.
         """
         to = "DOUBLE" if self.part.value_type == FLOAT else to
         if self.part.is_arg_extreme:
@@ -106,8 +106,8 @@ class Component:
         return self.value if self.where is None else case_when(self.where, self.value)
 
     def event_values(self, value_type: str) -> tuple[str, ...]:
-        """Returns what compiled code reads of an event, as Spark SQL; nothing if the component
-        counts every row."""
+        """Returns the values that compiled code reads from an event, as Spark SQL; empty if the
+        component counts every row."""
         if self.argument is None and self.where is None:
             return ()
         if not self.part.needs_values:
@@ -120,7 +120,7 @@ class Component:
         return self._apply_filter(representation.event_values(self.arguments, value_type))
 
     def record_values(self, value_type: str) -> tuple[str, ...]:
-        """Returns what the records of data windows carry for it, as Spark SQL."""
+        """Returns the values that a record of a data window has for it, as Spark SQL."""
         values = self.part.representation(value_type, ansi=False).record_values(self.arguments)
         return self.event_values(value_type) if values is None else self._apply_filter(values)
 
@@ -233,7 +233,7 @@ class Aggregate:
 
     @cached_property
     def percentages(self) -> tuple[float, ...] | float:
-        """The percentages that are asked for, or the only one."""
+        """The percentages of the call: a tuple for an array, else a number."""
         named = dict(zip(self.definition.parameters, self.parameters, strict=False))
         return percentages(named.get("percentage", "0.5"))
 
@@ -259,7 +259,7 @@ class Aggregate:
         return f"CASE WHEN {row.has_answer(*values)} THEN {text} END"
 
     def summary_sql(self, summary: str) -> str:
-        """Returns the answer as Spark SQL over what the compiled runtime answers."""
+        """Returns the answer as Spark SQL over the value that the compiled runtime returns."""
         finish = self.definition.summary_template
         if finish is None:
             return summary
@@ -284,7 +284,7 @@ class Aggregate:
 def function_call(function: str) -> Callable[..., Aggregate]:
     """Returns the Python function for a row of the table: `call("y", "x", where=...)`.
 
-    Its parameters stand behind its arguments: `percentile("temp", 0.95)`.
+    Parameters come after the arguments: `percentile("temp", 0.95)`.
     """
     row = FUNCTIONS[function]
 
@@ -337,14 +337,14 @@ def max_(argument: str, *, where: str | None = None) -> Aggregate:
 
 
 def variance(argument: str, *, population: bool = False, where: str | None = None) -> Aggregate:
-    """The variance of a Spark expression, of a sample unless told otherwise."""
+    """The sample variance of a Spark expression, or with `population` that of the population."""
     return Aggregate(
         function="var_pop" if population else "var_samp", argument=argument, where=where
     )
 
 
 def stddev(argument: str, *, population: bool = False, where: str | None = None) -> Aggregate:
-    """The standard deviation of a Spark expression, of a sample unless told otherwise."""
+    """The standard deviation of a Spark expression, of a sample or with `population` of all."""
     return Aggregate(
         function="stddev_pop" if population else "stddev_samp", argument=argument, where=where
     )

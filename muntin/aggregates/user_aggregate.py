@@ -43,7 +43,7 @@ class UserComponent(Component):
 
     @property
     def state_name(self) -> str:
-        """Its name in the state of data windows: that of its combine is a part of it."""
+        """Its name in the state of data windows, which includes the name of its combine."""
         name = function_name(self.monoid.combine)
         return json.dumps([self.kind, self.lift, self.identity, name])
 

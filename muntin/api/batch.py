@@ -39,17 +39,17 @@ def plan(
     latency: bool = False,
     approximate: bool = False,
 ) -> Plan:
-    """Returns what these queries share, and what it costs beside the unshared plan.
+    """Returns the plan of these queries: what they share, and its cost next to the unshared plan.
 
     `queries` may also be DataFrames by name, as in `share`; they are their own sample.
 
     `rate` is events per second and `keys` how many keys are live; costs are computed for them.
-    Where they are not given, they are read off the first rows of `sample`, which is data as
-    `run` takes it, or else taken to be 1000 and 1. `prices` may be a file that `muntin calibrate`
-    wrote, or the name of a paper's cost model: "factor_windows", "weave_share" or "triweave".
-    `technique` forces one for all periodic windows; with `latency` those are chosen that never take
-    long for a single answer. With `approximate`, sketches are shared whose answers may
-    differ from Spark's within their error bounds; without, Spark alone answers them.
+    Without them, they are estimated from the first rows of `sample`, which is data as for `run`, or
+    else are 1000 and 1. `prices` may be a file that `muntin calibrate` wrote, or the name of a
+    paper's cost model: "factor_windows", "weave_share" or "triweave". `technique` is the technique
+    of all periodic windows; with `latency`, techniques are chosen by the worst time of a single
+    answer. With `approximate`, sketches are shared whose answers may differ from Spark's within
+    their error bounds; without, Spark alone answers them.
     """
     misread: dict[str, str] = {}
     if isinstance(queries, Mapping):

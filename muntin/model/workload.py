@@ -1,5 +1,4 @@
-"""A workload: queries that run together, what the planner knows of their events, and what the user
-demands of the plan."""
+"""A workload: queries that run together, figures of their events, and the options of the plan."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ from muntin.sql_text import SqlText
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
-    """What a user may demand of a plan, apart from its strategy."""
+    """The options of a plan, apart from its strategy."""
 
     # The technique that every periodic window must use; None leaves the choice to the planner.
     technique: str | None = None
@@ -25,7 +24,7 @@ class PlanOptions:
     approximate: bool = False
 
     def or_else(self, other: "PlanOptions") -> "PlanOptions":
-        """Returns these options, with those of `other` where nothing is demanded."""
+        """Returns these options; those that are not set are taken from `other`."""
         return PlanOptions(
             technique=self.technique or other.technique,
             latency=self.latency or other.latency,
@@ -33,7 +32,6 @@ class PlanOptions:
         )
 
 
-# Nothing is demanded.
 NO_OPTIONS = PlanOptions()
 
 
@@ -43,8 +41,7 @@ ASSUMED_RATE, ASSUMED_KEYS = 1000.0, 1.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Workload:
-    """Queries that run together, with what the planner needs to know: events per second, live
-    keys, prices, and how to compute answers if the user chose that."""
+    """Queries that run together, with the figures, prices and options that the planner needs."""
 
     queries: tuple[Query | PlainQuery, ...]
     rate: float = ASSUMED_RATE
@@ -108,7 +105,7 @@ class Workload:
     def pairs_of(self, value: str, keys: Iterable[str] | None = None) -> float | None:
         """Returns how many pairs of a key and a value are live; None if that is not known.
 
-        Without `keys`, they are those of the queries that ask for the value's sets.
+        Without `keys`, they are the keys of the queries that need sets of this value.
         """
         if keys is None:
             return self._pairs.get(value)
@@ -135,7 +132,7 @@ class Workload:
 
     @property
     def start_cost(self) -> float:
-        """What it costs to start compiled code once, spread over the seconds of a batch."""
+        """The cost of starting compiled code once, spread over the seconds of a batch."""
         return 0.0 if self.seconds is None else self.prices.started / self.seconds
 
     @property

@@ -229,7 +229,7 @@ def _spark_call(statement: Statement, call: Span, time: str) -> str:
 
 
 def _by_unit(statement: Statement, arguments: list[Span]) -> list[str]:
-    """Returns the lengths of `(minute, 10, 5)`; none for arguments in another form."""
+    """Returns the lengths of `(minute, 10, 5)`; an empty list for arguments in another form."""
     if len(arguments) < 2 or len(arguments[0]) != 1 or arguments[1].kind_at(0) != "NUMBER":
         return []
     unit, *counts = arguments

@@ -186,7 +186,7 @@ def _order(
     items: Sequence[str],
     aliases: Mapping[str, str | None],
 ) -> list[str]:
-    """Returns the expressions of an item of ORDER BY; none if it is a constant."""
+    """Returns the expressions of an item of ORDER BY; an empty list for a constant."""
     stop = len(tokens)
     stop -= 2 * (tokens[stop - 2 : stop].norms() in _NULLS and stop > 2)
     stop -= tokens[stop - 1 : stop].norms() in _DIRECTIONS and stop > 1

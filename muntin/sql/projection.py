@@ -222,10 +222,10 @@ class Projection:
     def _write_column(
         self, tokens: Span, place: int, stop: int, name: str, field_name: str | None = None
     ) -> Replacement:
-        """Returns a column in place of the tokens `[place, stop)`.
+        """Returns the replacement of the tokens `[place, stop)` by the column `name`.
 
-        If Spark names a field of a struct after these tokens, the field keeps its name,
-        `field_name`. None means that it has none.
+        Where Spark names a field of a struct after these tokens, the column is written so that the
+        field is still called `field_name`, or has no name if that is None.
         """
         text = quote_name(name)
         if name != field_name and _is_field(tokens, place, stop):
@@ -237,7 +237,7 @@ class Projection:
     def _check_rest(
         self, tokens: Span, replacements: Mapping[int, Replacement], with_aggregate: list[int]
     ) -> None:
-        """Refuses what still reads single rows: other aggregates, and columns that are no keys."""
+        """Refuses what needs single rows: other aggregates, and columns that are no keys."""
         covered = {
             place
             for start, replacement in replacements.items()

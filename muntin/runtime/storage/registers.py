@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.aggregates.aggregate import Aggregate
-from muntin.aggregates.parameters import LEAST, register_bits
+from muntin.aggregates.parameters import LEAST_REGISTER_BITS, register_bits
 from muntin.aggregates.representations import INTEGER
 from muntin.model.trees import RECALC
 from muntin.runtime.columns.arrow_arrays import ByteRows, arrow_of, integers_of, number_at, rows_of
@@ -146,7 +146,8 @@ def bias_tables(bits: int) -> tuple[Floats, Floats]:
     text = files("muntin.runtime.storage").joinpath("register_bias.csv").read_text()
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     raw, biases = (
-        np.array(lines[2 * (bits - LEAST) + index].split(","), np.float64) for index in (0, 1)
+        np.array(lines[2 * (bits - LEAST_REGISTER_BITS) + index].split(","), np.float64)
+        for index in (0, 1)
     )
     return raw, biases
 
@@ -164,7 +165,7 @@ def estimates(rows: ByteRows, order: Int64s, bits: int) -> Int64s:
         ByteRows(rows.starts[order], rows.ends[order], rows.data),
         bits,
         alpha * registers * registers,
-        float(_THRESHOLDS[bits - LEAST]),
+        float(_THRESHOLDS[bits - LEAST_REGISTER_BITS]),
         *bias_tables(bits),
         answers,
     )
