@@ -12,11 +12,11 @@ import typer
 from rich.console import Console
 
 from benchmarks.harness.sets import PERIODIC, SETS
-from benchmarks.papers import optimizer_techniques, subsume, techniques, udw, weave
+from benchmarks.papers import factor_plans, optimizer_techniques, subsume, techniques, udw, weave
+from benchmarks.papers.factor_settings import SETTINGS, USUAL, read_settings
 from benchmarks.spark.cold import EVENTS, cold_starts
 from benchmarks.spark.factor import run_factor
 from benchmarks.spark.factor_report import join_reports, read_reports
-from benchmarks.spark.factor_settings import SETTINGS, USUAL, read_settings
 from benchmarks.spark.memory import HEAP, measure_peaks
 from benchmarks.spark.sharing import REPEATS, read_sets, sharing
 from benchmarks.spark.stream_long import BATCHES, long_run
@@ -274,6 +274,19 @@ def _subsume(seconds: Seconds = 120) -> Any:
     $ python -m benchmarks subsume --json subsume.json --pictures pictures
     """
     return subsume.run(seconds=seconds)
+
+
+@_command("factor-plans")
+def _factor_plans(sets: WindowSets = 10) -> Any:
+    """Factor Windows' window sets by the cost model. Spark is not started.
+
+    \b
+    $ python -m benchmarks factor-plans --json plans.json --pictures pictures
+
+    What plans without and with factor windows save, how many factor windows there are, the time to
+    plan (figure 12), and how far algorithm 3 is from the optimum.
+    """
+    return factor_plans.run(sets=sets)
 
 
 @_command("factor")

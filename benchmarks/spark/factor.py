@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import expr
 
+from benchmarks.papers.factor_settings import SETTINGS
 from benchmarks.spark.factor_report import STRATEGIES, FactorReport, Run, Side
-from benchmarks.spark.factor_settings import SETTINGS
 from benchmarks.spark.sharing import plain_spark
 from muntin.api.batch import plan, run
 from muntin.measure.events import compute, readings, store

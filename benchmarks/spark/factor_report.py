@@ -12,7 +12,7 @@ from rich.table import Table
 
 from benchmarks.harness.pictures import Line, draw_bars, draw_lines, picture
 from benchmarks.harness.report import Report, make_table
-from benchmarks.spark.factor_settings import SETTINGS, Boost
+from benchmarks.papers.factor_settings import SETTINGS, Boost
 from muntin.errors import RunError
 
 # The plans that run beside plain Spark.

@@ -22,11 +22,11 @@ class EmbeddingPlan(IncrementalPlan):
 
     def __init__(self, running: Plan) -> None:
         """Continues the groups of a plan that runs, each of which is a tree."""
+        super().__init__(running)
         self._groups: dict[Grouping, list[Stairs]] = {
             grouping: [stairs for windows in trees for stairs in subsume_windows(windows)]
             for grouping, trees in windows_of_trees(running).items()
         }
-        super().__init__(running)
 
     def add_window(self, grouping: Grouping, window: Window) -> None:
         """Embeds a window."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from muntin.errors import PlanError
 from muntin.model.plan import Plan
-from muntin.model.query import Grouping, Query, parts_of
+from muntin.model.query import Grouping, Query
 from muntin.model.trees import PeriodicTree
 from muntin.model.windows import Window
 from muntin.model.workload import Workload
@@ -40,9 +40,10 @@ class IncrementalPlan(ABC):
     strategy: str
 
     def __init__(self, running: Plan) -> None:
-        """Continues a plan that runs, whose windows the subclass knows already."""
-        self._facts = running.workload
-        self._queries = {query.name: query for query in parts_of(running.queries)}
+        """Continues a plan that runs."""
+        # The rate, the keys and all else that a plan depends on, beside its queries.
+        self.facts = running.workload
+        self._queries = {query.name: query for query in running.workload.periodic_queries}
         # How many queries ask for each window.
         self._asked = Counter(map(_place, self._queries.values()))
 
@@ -57,6 +58,10 @@ class IncrementalPlan(ABC):
     @abstractmethod
     def trees(self, queries: Sequence[Query], workload: Workload) -> list[PeriodicTree]:
         """Returns the trees of all queries of one grouping."""
+
+    def queries_of(self, grouping: Grouping) -> tuple[Query, ...]:
+        """Returns the queries of one grouping."""
+        return tuple(query for query in self._queries.values() if query.grouping == grouping)
 
     def add(self, query: Query) -> None:
         """Adds a query."""
@@ -79,7 +84,7 @@ class IncrementalPlan(ABC):
 
     def plan(self) -> Plan:
         """Returns the plan of the queries that are there; called after all parts of a change."""
-        workload = replace(self._facts, queries=tuple(self._queries.values()))
+        workload = replace(self.facts, queries=tuple(self._queries.values()))
         return plan_of(self.strategy, workload, lambda queries: self.trees(queries, workload))
 
 

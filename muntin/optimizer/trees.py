@@ -13,6 +13,7 @@ from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows import Slicing, Window
 from muntin.model.workload import Workload
 from muntin.optimizer import costs, edges
+from muntin.optimizer.cost_models import harmless
 from muntin.optimizer.data_trees import data_trees, data_trees_cost
 
 
@@ -36,9 +37,7 @@ def _order(window: Window) -> tuple[int, int, int]:
 
 def reads_from(parent: Window, window: Window, aggregates: Iterable[Aggregate]) -> bool:
     """Whether a node may read aggregates from a parent, whose intervals may overlap."""
-    return parent.partitions(window) or (
-        parent.covers(window) and costs.harmless(tuple(aggregates))
-    )
+    return parent.partitions(window) or (parent.covers(window) and harmless(tuple(aggregates)))
 
 
 def tree_of(

@@ -12,9 +12,9 @@ from muntin.model.time import SECOND
 from muntin.model.trees import PeriodicTree
 from muntin.model.windows import Edges, Window
 from muntin.model.workload import Workload
-from muntin.optimizer.costs import ADDITIVE, load_of
 from muntin.optimizer.edges import edge_rate
 from muntin.optimizer.incremental_plan import IncrementalPlan, windows_of_trees
+from muntin.optimizer.operations import ADDITIVE, load_of
 from muntin.optimizer.trees import nodes_of, tree_of
 from muntin.optimizer.weave_share.groups import (
     Floats,
@@ -25,7 +25,7 @@ from muntin.optimizer.weave_share.groups import (
     group_of,
     same_edges,
 )
-from muntin.optimizer.weave_share.weave_share import weave_groups
+from muntin.optimizer.weave_share.weave_share import cost_of_groups, weave_groups
 
 # Trees with at most this many edge sets are counted exactly, larger ones estimated.
 _FEW_SETS = 8
@@ -332,23 +332,24 @@ class ReweavingPlan(IncrementalPlan):
 
     strategy = "weave"
 
-    def __init__(
-        self, running: Plan, *, technique: str = "two_stacks", tolerance: float = TOLERANCE
-    ) -> None:
+    def __init__(self, running: Plan, *, tolerance: float = TOLERANCE) -> None:
         """Continues the trees of a plan that runs."""
-        workload = running.workload
-        self._cost = GroupCost(overhead=workload.rate / workload.keys, technique=technique)
+        super().__init__(running)
         self._tolerance = tolerance
         self._woven = {
-            grouping: Reweaving.of_trees(trees, self._cost, tolerance=tolerance)
+            grouping: Reweaving.of_trees(trees, self._cost_of(grouping), tolerance=tolerance)
             for grouping, trees in windows_of_trees(running).items()
         }
-        super().__init__(running)
+
+    def _cost_of(self, grouping: Grouping) -> GroupCost:
+        return cost_of_groups(self.queries_of(grouping), self.facts)
 
     def add_window(self, grouping: Grouping, window: Window) -> None:
         """Adds a window to the tree where it saves the most, or to a new tree."""
-        empty = Reweaving((), self._cost, tolerance=self._tolerance)
-        self._woven.setdefault(grouping, empty).add(window)
+        if grouping not in self._woven:
+            cost = self._cost_of(grouping)
+            self._woven[grouping] = Reweaving((), cost, tolerance=self._tolerance)
+        self._woven[grouping].add(window)
 
     def remove_window(self, grouping: Grouping, window: Window) -> None:
         """Removes a window, then merges its tree with others if that pays now."""

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import DTypeLike
 
 from muntin.aggregates.parameters import KLL_ACCURACY
-from muntin.runtime.columns.arrow_arrays import arrow_of, join_rows, trimmed_rows
+from muntin.runtime.columns.arrow_arrays import byte_runs, join_rows, trimmed_rows
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.value_codes import floats
 from muntin.runtime.columns.value_sets import SetColumn, WindowSets, offsets_of
@@ -36,7 +36,7 @@ from muntin.runtime.sketches.kll_images import (
     WeightedItems,
     read_images,
 )
-from muntin.techniques.compiled.compile import compiled
+from muntin.techniques.kernels.compile import compile_kernel
 from muntin.techniques.sweeps import ranked_counts
 
 # Windows have fewer values than this.
@@ -60,7 +60,7 @@ def kll_sketches(sets: WindowSets, k: int, kind: DTypeLike) -> pa.Array:
     """
     totals = _totals(sets, np.dtype(kind))
     shapes = _shapes(totals, k)
-    ranked = sets.folding.ranked
+    ranked = sets.folding.ranked_entries
     starts, positions = shapes.starts, shapes.positions
     ranks = ranked_counts.ranks_at(ranked, sets.lows, sets.highs, starts, positions)
     codes = sets.folding.column.codes[ranked.entries[ranks]]
@@ -127,7 +127,6 @@ def _merge(column: SetColumn, runs: WeightedItems, rows: Int64s) -> _RowItems:
     of_row = np.repeat(rows, lengths)
     order = np.lexsort((runs.items[places], of_row))
     reached = np.cumsum(weights[order])
-    edges = np.searchsorted(of_row, np.arange(len(column) + 1))
     least, greatest = (np.zeros(len(column), runs.items.dtype) for _ in range(2))
     has_items = lengths > 0
     numbers, rows = column.codes[has_items], rows[has_items]
@@ -138,7 +137,7 @@ def _merge(column: SetColumn, runs: WeightedItems, rows: Int64s) -> _RowItems:
     return _RowItems(
         items=runs.items[places][order],
         reached=reached,
-        before=offsets_of(weights[order])[edges],
+        before=offsets_of(weights[order])[starts[column.offsets]],
         least=least,
         greatest=greatest,
     )
@@ -168,7 +167,7 @@ def _shapes(totals: Int64s, k: int) -> _Shapes:
 
 def _totals(sets: WindowSets, kind: np.dtype[Any]) -> Int64s:
     """Returns how many values each window has that are not NaN. NaN are the last in order."""
-    column, ranked = sets.folding.column, sets.folding.ranked
+    column, ranked = sets.folding.column, sets.folding.ranked_entries
     if kind.kind == "f":
         missing: Bools = np.isnan(floats(column.codes))
         ranked = ranked._replace(counts=np.where(missing, 0, ranked.counts))
@@ -213,7 +212,7 @@ def _fill_levels(totals: Any, heights: Any, capacities: Any, sizes: Any) -> None
             left -= sizes[window, level] << level
 
 
-_fill: Any = compiled(_fill_levels)
+_fill: Any = compile_kernel(_fill_levels)
 
 
 def _place_items(totals: Any, heights: Any, sizes: Any, starts: Any, positions: Any) -> None:
@@ -248,7 +247,7 @@ def _place_items(totals: Any, heights: Any, sizes: Any, starts: Any, positions: 
             below += (size - upper) << level
 
 
-_place: Any = compiled(_place_items)
+_place: Any = compile_kernel(_place_items)
 
 
 def _write(totals: Int64s, shapes: _Shapes, items: np.ndarray, k: int) -> pa.Array:
@@ -268,5 +267,5 @@ def _write(totals: Int64s, shapes: _Shapes, items: np.ndarray, k: int) -> pa.Arr
     return join_rows(
         trimmed_rows(preambles, np.where(is_long, PREAMBLE.itemsize, SHORT_BYTES)),
         trimmed_rows(before.astype("<i4"), np.where(is_long, LEVEL_BYTES * (heights + 1), 0)),
-        arrow_of(starts * items.itemsize, items),
+        byte_runs(starts, items),
     )
