@@ -132,7 +132,7 @@ def _bind_data_trees(
     if guests:
         plan = move_to_slices(plan, guests)
     plan = leave_to_spark(plan, reasons)
-    return plan, _with_trees(trees, plan.data_trees)
+    return plan, _replace_trees(trees, plan.data_trees)
 
 
 def _bind_periodic_trees(plan: Plan, relations: Relations) -> tuple[Plan, list[BoundPeriodicTree]]:
@@ -165,12 +165,12 @@ def _bind_periodic_trees(plan: Plan, relations: Relations) -> tuple[Plan, list[B
                 reasons[part.whole_query.name] = reason
     if reasons:
         plan = leave_to_spark(plan, reasons)
-        trees = _with_trees(trees, plan.periodic_trees)
+        trees = _replace_trees(trees, plan.periodic_trees)
     trees = [_with_techniques(each, plan, relations) for each in trees]
     return plan.with_trees(periodic=(each.tree for each in trees)), trees
 
 
-def _with_trees(trees: Sequence[_Bound], left: Sequence[Tree]) -> list[_Bound]:
+def _replace_trees(trees: Sequence[_Bound], left: Sequence[Tree]) -> list[_Bound]:
     """Returns bound trees with the trees `left` of a plan that has lost some queries.
 
     Both are in the same order; a tree that has lost all its queries is missing in `left`.
