@@ -116,8 +116,8 @@ class Relations:
     def rows_to_store(self, relation: SqlText) -> DataFrame:
         """Returns the rows of a relation as a frame to store.
 
-        Its plan is part of the plan of every statement over the relation. Once Spark stores it, none
-        of them computes the rows again.
+        Its plan is part of the plan of every statement over the relation. Once Spark stores it,
+        none of them computes the rows again.
         """
         return strip_projection(self._with_all_columns(relation))
 
