@@ -54,7 +54,7 @@ def plan(
     misread: dict[str, str] = {}
     if isinstance(queries, Mapping):
         read = read_frames(queries)
-        queries, misread = read.queries, read.misread()
+        queries, misread = read.queries, read.misread_reasons()
         if sample is None and not any(frame.isStreaming for frame in read.frames.values()):
             sample = read.data
     options = PlanOptions(technique=technique, latency=latency, approximate=approximate)
@@ -126,7 +126,7 @@ def share(
     relations = Relations(read.data, work.queries, for_later=True)
     work = estimate(work, relations, strategy)
     chosen = optimize(work, strategy)
-    chosen = leave_to_spark(chosen, read.misread(chosen.computed_by_muntin))
+    chosen = leave_to_spark(chosen, read.misread_reasons(chosen.computed_by_muntin))
     bound = bind_batch(chosen, relations)
     return Results(bound, relations)
 

@@ -18,11 +18,11 @@ import numpy as np
 from muntin.techniques.b_int import at as at_run
 from muntin.techniques.b_int import insert as insert_run
 from muntin.techniques.b_int import query as query_run
-from muntin.techniques.compiled.ring import ring_length
 from muntin.techniques.cutty import FRONT, LIVE, OLDEST, POINT, SLICES
+from muntin.techniques.kernels.ring import ring_length
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import blank, combine, load, store
+    from muntin.techniques.kernels.bound_names import blank, combine, load, store
 
 # Memory: suffixes by number, dyadic ranges of the slices since the point, their total.
 # A cursor is (low, high, mask, point).

@@ -19,7 +19,7 @@ from muntin.runtime.columns.hashing import (
     table_of_values,
 )
 from muntin.runtime.columns.partials import Bools, Int64s
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 Int32s = NDArray[np.int32]
 
@@ -128,7 +128,7 @@ def _value(values: Any, majors: Any, width: Any, row: Any) -> Any:
     return majors[row] * width + values[row]
 
 
-_value = inlined(_value)
+_value = inline(_value)
 
 
 class _Found(NamedTuple):
@@ -239,9 +239,9 @@ def _number_by_bytes(
     return row, count
 
 
-_by_index = compiled(_number_by_index)
-_by_value = compiled(_number_by_value)
-_by_bytes = compiled(_number_by_bytes)
+_by_index = compile_kernel(_number_by_index)
+_by_value = compile_kernel(_number_by_value)
+_by_bytes = compile_kernel(_number_by_bytes)
 
 
 def count_rows(groups: Groups) -> Int64s:
@@ -256,4 +256,4 @@ def _count_groups(groups: Any, counts: Any) -> None:
         counts[groups[index]] += 1
 
 
-_count = compiled(_count_groups)
+_count = compile_kernel(_count_groups)

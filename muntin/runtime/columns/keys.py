@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from muntin.runtime.columns.distinct import distinct_integers
 from muntin.runtime.columns.key_codes import mixed_radix, number_values
 from muntin.runtime.columns.partials import Bools, Int64s
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 
 class KeyNumbers:
@@ -127,7 +127,7 @@ def _run_end(starts: Any, order: Any, first: int, end: int) -> int:
     return min(at, end)
 
 
-_run_end = inlined(_run_end)
+_run_end = inline(_run_end)
 
 
 def _sort_by_key(numbers: Any, size: int, starts: Any, order: Any) -> None:
@@ -172,4 +172,4 @@ def _sort_by_key(numbers: Any, size: int, starts: Any, order: Any) -> None:
         first = end
 
 
-_by_key_and_start = compiled(_sort_by_key)
+_by_key_and_start = compile_kernel(_sort_by_key)

@@ -14,7 +14,7 @@ from muntin.runtime.columns.distinct import Int32s, distinct_integers
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.value_codes import Coding, decode, with_common_codes
 from muntin.techniques.sweeps import latest_occurrence
-from muntin.techniques.sweeps.ranked_counts import Ranked, ranked
+from muntin.techniques.sweeps.ranked_counts import RankedEntries, rank_entries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,19 +132,19 @@ class SetFolding:
         return found.numbers, found.count
 
     @cached_property
-    def following(self) -> Int64s:
+    def next_rows(self) -> Int64s:
         """The next row that has each value."""
         numbers, count = self.numbers
-        following: Int64s = latest_occurrence.next_rows(numbers, self.column.offsets, count)
-        return following
+        next_rows: Int64s = latest_occurrence.find_next_rows(numbers, self.column.offsets, count)
+        return next_rows
 
     @cached_property
-    def ranked(self) -> Ranked:
+    def ranked_entries(self) -> RankedEntries:
         """The values with their ranks among those of their key."""
         column = self.column
         steps = np.flatnonzero(np.diff(self._keys)) + 1
         runs = np.concatenate([[0], steps, [len(column)]]).astype(np.int64)
-        return ranked(column.codes, column.counts, column.offsets, runs)
+        return rank_entries(column.codes, column.counts, column.offsets, runs)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -161,9 +161,9 @@ class WindowSets:
     @cached_property
     def sizes(self) -> Int64s:
         """How many distinct values each window has."""
-        column, following = self.folding.column, self.folding.following
+        column, next_rows = self.folding.column, self.folding.next_rows
         sizes: Int64s = latest_occurrence.count_values(
-            column.offsets, following, self.lows, self.highs
+            column.offsets, next_rows, self.lows, self.highs
         )
         return sizes
 
@@ -176,7 +176,7 @@ class WindowSets:
             numbers,
             column.counts,
             column.offsets,
-            self.folding.following,
+            self.folding.next_rows,
             self.lows,
             self.highs,
             self.sizes,

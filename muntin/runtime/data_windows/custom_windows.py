@@ -42,9 +42,9 @@ class CustomDiscretizer(Discretizer):
         """Yields (stretch, first row, stop row, the user's object for its key), key by key."""
         pairs = zip(records.lows.tolist(), records.stops.tolist(), strict=True)
         for home, (low, high) in enumerate(pairs):
-            if carried.made[home] is None and low < high:
-                carried.made[home] = self.window.make()
-            yield home, low, high, carried.made[home]
+            if carried.user_objects[home] is None and low < high:
+                carried.user_objects[home] = self.window.make()
+            yield home, low, high, carried.user_objects[home]
 
     def _columns(self, records: Records, low: int, high: int) -> list[Any]:
         seen = [records.columns[sql][low:high] for _, sql in self.window.columns]
@@ -132,7 +132,7 @@ class EvictingDiscretizer(CustomDiscretizer):
             for row, record in enumerate(self._rows(records, low, high), low):
                 if made.trigger(record) and size:
                     edges.append((row, home, oldest, False, record.time))
-                leaving = self._leaving(made.evict(record, size), size)
+                leaving = self._check_evicted(made.evict(record, size), size)
                 edges += [(row, home, oldest + index, True, 0) for index in range(leaving)]
                 oldest += leaving
                 size += 1 - leaving
@@ -155,7 +155,7 @@ class EvictingDiscretizer(CustomDiscretizer):
             asks=~closes.astype(np.bool_),
         )
 
-    def _leaving(self, leaving: int, size: int) -> int:
+    def _check_evicted(self, leaving: int, size: int) -> int:
         if not 0 <= leaving <= size:
             raise RunError(f"{self.window} cannot evict {leaving} of {size} records")
         return int(leaving)

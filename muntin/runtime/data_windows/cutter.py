@@ -25,7 +25,7 @@ from muntin.runtime.data_windows.window_stream import (
 )
 from muntin.runtime.storage.numbers import without_gaps
 from muntin.techniques import b_int, cutty, flat_fat, panes, suffixes
-from muntin.techniques.compiled.compile import bind, bind_python
+from muntin.techniques.kernels.compile import bind, bind_python
 
 # How slices are stored: the paper's eager and lazy store, and two that need fewer combines.
 STORES: dict[str, ModuleType] = {
@@ -43,7 +43,7 @@ class _Column:
 
     component: Component
     monoid: Monoid
-    run: Any
+    kernel: Any
     memory: Any
     cursor: Any
     opened: Any
@@ -123,7 +123,7 @@ class Cutter:
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
         where = (cuts, begun, reads[order], slices, closes, asks)
-        partials = self._run(rows, where, values)
+        partials = self._answer_reads(rows, where, values)
         limits = np.cumsum([len(stream_edges.reads) for stream_edges in edges])[:-1]
         chosen = [
             part[taken.asks] for part, taken in zip(np.split(back, limits), read, strict=True)
@@ -138,7 +138,7 @@ class Cutter:
             for stream_edges, taken, part in zip(edges, read, chosen, strict=True)
         ]
 
-    def _run(
+    def _answer_reads(
         self, rows: int, where: tuple[Any, ...], values: Mapping[Component, Column]
     ) -> dict[Component, PartialColumn]:
         cuts, _, reads, slices, _, _ = where
@@ -152,7 +152,7 @@ class Cutter:
             scalars, answers = _scalars(column.monoid, given, len(reads), column.opened)
             if self._tally is not None:
                 scalars, answers = (scalars, self._tally), (answers, self._tally)
-            column.memory, column.cursor = column.run(
+            column.memory, column.cursor = column.kernel(
                 column.memory,
                 column.cursor,
                 column.opened,
@@ -209,7 +209,7 @@ def _column(
     return _Column(
         component=component,
         monoid=monoid,
-        run=bound(cutty.cut),
+        kernel=bound(cutty.cut),
         memory=memory,
         cursor=cursor,
         opened=opened,

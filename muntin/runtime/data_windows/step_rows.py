@@ -120,7 +120,7 @@ def number_keys(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayou
             memory=[
                 {name: zeros(values) for name, values in memory.items()} for memory in known.memory
             ],
-            made=[texts(made) for made in known.made],
+            user_objects=[texts(made) for made in known.user_objects],
             windows=[_renumber(windows, old, place) for windows in known.windows],
             slice_keys=slice_keys[by_key],
             partials={c: column.where(by_key) for c, column in known.partials.items()},

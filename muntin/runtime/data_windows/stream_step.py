@@ -164,7 +164,7 @@ class _Step:
         new, stream = self._new, self._streams[number][1]
         windows, memory = self._known.windows[number], self._known.memory[number]
         talk = new.has_records[windows.keys]
-        made = self._known.made[number]
+        made = self._known.user_objects[number]
         carried = DiscretizerState(
             open=np.bincount(new.stretch[windows.keys[talk]], minlength=records.stretches),
             starts=windows.starts[talk],
@@ -174,13 +174,13 @@ class _Step:
             assert made is not None
             texts = [made[key] for key in new.keys_with_records]
             objects = [None if text is None else restore(text, stream.window) for text in texts]
-            carried.made = [None, *objects, None]
+            carried.user_objects = [None, *objects, None]
         edges = stream.find(records, carried)
         for name, values in memory.items():
             values[new.keys_with_records] = carried.memory[name][1:-1]
         if isinstance(stream, CustomDiscretizer):
             assert made is not None
-            for key, custom in zip(new.keys_with_records, carried.made[1:-1], strict=True):
+            for key, custom in zip(new.keys_with_records, carried.user_objects[1:-1], strict=True):
                 made[key] = save(custom, stream.window)
         return edges
 
@@ -227,8 +227,9 @@ class _Step:
             count=len(chosen),
             before=known.before.each(lambda facts: facts[chosen]),
             memory=[{name: memory[name][chosen] for name in memory} for memory in known.memory],
-            made=[
-                None if texts is None else [texts[key] for key in chosen] for texts in known.made
+            user_objects=[
+                None if texts is None else [texts[key] for key in chosen]
+                for texts in known.user_objects
             ],
             windows=[replace(opened, keys=place[opened.keys]) for opened in windows],
             slice_keys=place[slice_keys],

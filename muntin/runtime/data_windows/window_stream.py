@@ -156,7 +156,7 @@ class WindowEdges:
 class DiscretizerState:
     """The state of a discretizer at the start of each stretch.
 
-    `memory` and `made` are updated to what is known after each stretch.
+    `memory` and `user_objects` are updated to what is known after each stretch.
     """
 
     # How many windows are open, and the starts of all of them.
@@ -164,7 +164,7 @@ class DiscretizerState:
     starts: Int64s
     memory: dict[str, Int64s] = field(default_factory=dict)
     # Objects of a user's class; None where the key is new.
-    made: list[Any] = field(default_factory=list)
+    user_objects: list[Any] = field(default_factory=list)
 
     @cached_property
     def stretches(self) -> Int64s:
@@ -186,7 +186,7 @@ class Discretizer:
         self._open = 0
         self._starts: Int64s = NOTHING
         self._memory = dict.fromkeys(self.memory, 0)
-        self._made: Any = None
+        self._user_object: Any = None
 
     def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """Returns where windows begin and end in a batch, and updates the state `carried`."""
@@ -203,11 +203,11 @@ class Discretizer:
             open=_first(self._open, last),
             starts=self._starts,
             memory={name: _first(value, last) for name, value in self._memory.items()},
-            made=[self._made, *[None] * last],
+            user_objects=[self._user_object, *[None] * last],
         )
         edges = self.find(records, carried)
         self._memory = {name: int(values[last]) for name, values in carried.memory.items()}
-        self._made = carried.made[last]
+        self._user_object = carried.user_objects[last]
         low = records.lows[last]
         begun = edges.starts[edges.begins >= low]
         over = edges.stretches == last

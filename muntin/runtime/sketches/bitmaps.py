@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from muntin.runtime.columns.arrow_arrays import fixed_rows, rows_of
 from muntin.runtime.columns.value_sets import SetColumn
-from muntin.techniques.compiled.compile import compiled
+from muntin.techniques.kernels.compile import compile_kernel
 
 # The bytes of a bitmap of Spark's.
 _SIZE = 4096
@@ -66,5 +66,5 @@ def _combine_bits(codes: Any, offsets: Any, values: Any, bitmaps: Any, is_union:
                     bitmaps[row, place] = 0
 
 
-_set: Any = compiled(_set_bits)
-_combine: Any = compiled(_combine_bits)
+_set: Any = compile_kernel(_set_bits)
+_combine: Any = compile_kernel(_combine_bits)

@@ -56,11 +56,11 @@ _DIGITS_OF_AN_INT = 9
 def items_sketches(sets: WindowSets, parameters: tuple[str, ...], kind: str) -> pa.Array:
     """Returns the sketch of each window's values, of a type of Spark's by its name."""
     most_bits = _bits_of(items_tracked(parameters))
-    entries, column = sets.folding.ranked, sets.folding.column
+    entries, column = sets.folding.ranked_entries, sets.folding.column
     room = _room(most_bits)
     # The first value that has no room is the most that any count is off by.
     starts = offsets_of(np.minimum(sets.sizes, room + 1))
-    places, counts = ranked_counts.leaders(entries, sets.lows, sets.highs, starts)
+    places, counts = ranked_counts.find_most_frequent(entries, sets.lows, sets.highs, starts)
     offsets = np.zeros(len(sets), np.int64)
     full = sets.sizes > room
     offsets[full] = counts[starts[1:][full] - 1]
@@ -131,9 +131,9 @@ def top_items(sets: WindowSets, parameters: tuple[str, ...]) -> pa.Array:
     The most frequent comes first, and of several as frequent ones the least. `parameters` are those
     of the call.
     """
-    entries, column = sets.folding.ranked, sets.folding.column
+    entries, column = sets.folding.ranked_entries, sets.folding.column
     starts = offsets_of(np.minimum(sets.sizes, top_k(parameters)))
-    places, counts = ranked_counts.leaders(entries, sets.lows, sets.highs, starts)
+    places, counts = ranked_counts.find_most_frequent(entries, sets.lows, sets.highs, starts)
     items = decode(column.codes[entries.entries[places]], column.coding)
     return _lists(starts, items, counts)
 

@@ -15,7 +15,7 @@ from muntin.runtime.columns.arrow_arrays import Bytes, arrow_of, number_at, put_
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.value_sets import SetColumn, offsets_of, sums_of
 from muntin.runtime.sketches.murmur import hash_entries
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 Coupons = NDArray[np.uint32]
 Float64s = NDArray[np.float64]
@@ -187,7 +187,7 @@ def _insert_coupon(table: Any, bits: Any, coupon: Any) -> Any:
     return True
 
 
-_insert = inlined(_insert_coupon)
+_insert = inline(_insert_coupon)
 
 
 def _gather_coupons(numbers: Any, runs: Any, limit: Any, table: Any, kept: Any) -> Any:
@@ -209,7 +209,7 @@ def _gather_coupons(numbers: Any, runs: Any, limit: Any, table: Any, kept: Any) 
     return count
 
 
-_gather = inlined(_gather_coupons)
+_gather = inline(_gather_coupons)
 
 
 def _choose_coupons(offsets: Any, numbers: Any, runs: Any, limits: Any, few: Any) -> None:
@@ -368,10 +368,10 @@ def _unpack_coupons(rows: Any, room: Any, bits: Any, coupons: Any, counts: Any) 
         counts[row] = count
 
 
-_coupons: Any = compiled(_make_coupons)
-_plan: Any = compiled(_plan_rows)
-_choose: Any = compiled(_choose_coupons)
-_write: Any = compiled(_write_sketches)
-_raise: Any = compiled(_raise_registers)
-_measure: Any = compiled(_measure_images)
-_unpack: Any = compiled(_unpack_coupons)
+_coupons: Any = compile_kernel(_make_coupons)
+_plan: Any = compile_kernel(_plan_rows)
+_choose: Any = compile_kernel(_choose_coupons)
+_write: Any = compile_kernel(_write_sketches)
+_raise: Any = compile_kernel(_raise_registers)
+_measure: Any = compile_kernel(_measure_images)
+_unpack: Any = compile_kernel(_unpack_coupons)

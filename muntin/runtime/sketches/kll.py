@@ -36,7 +36,7 @@ from muntin.runtime.sketches.kll_images import (
     WeightedItems,
     read_images,
 )
-from muntin.techniques.compiled.compile import compiled
+from muntin.techniques.kernels.compile import compile_kernel
 from muntin.techniques.sweeps import ranked_counts
 
 # Windows have fewer values than this.
@@ -60,7 +60,7 @@ def kll_sketches(sets: WindowSets, k: int, kind: DTypeLike) -> pa.Array:
     """
     totals = _totals(sets, np.dtype(kind))
     shapes = _shapes(totals, k)
-    ranked = sets.folding.ranked
+    ranked = sets.folding.ranked_entries
     starts, positions = shapes.starts, shapes.positions
     ranks = ranked_counts.ranks_at(ranked, sets.lows, sets.highs, starts, positions)
     codes = sets.folding.column.codes[ranked.entries[ranks]]
@@ -167,7 +167,7 @@ def _shapes(totals: Int64s, k: int) -> _Shapes:
 
 def _totals(sets: WindowSets, kind: np.dtype[Any]) -> Int64s:
     """Returns how many values each window has that are not NaN. NaN are the last in order."""
-    column, ranked = sets.folding.column, sets.folding.ranked
+    column, ranked = sets.folding.column, sets.folding.ranked_entries
     if kind.kind == "f":
         missing: Bools = np.isnan(floats(column.codes))
         ranked = ranked._replace(counts=np.where(missing, 0, ranked.counts))
@@ -212,7 +212,7 @@ def _fill_levels(totals: Any, heights: Any, capacities: Any, sizes: Any) -> None
             left -= sizes[window, level] << level
 
 
-_fill: Any = compiled(_fill_levels)
+_fill: Any = compile_kernel(_fill_levels)
 
 
 def _place_items(totals: Any, heights: Any, sizes: Any, starts: Any, positions: Any) -> None:
@@ -247,7 +247,7 @@ def _place_items(totals: Any, heights: Any, sizes: Any, starts: Any, positions: 
             below += (size - upper) << level
 
 
-_place: Any = compiled(_place_items)
+_place: Any = compile_kernel(_place_items)
 
 
 def _write(totals: Int64s, shapes: _Shapes, items: np.ndarray, k: int) -> pa.Array:

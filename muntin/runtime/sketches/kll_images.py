@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 from muntin.runtime.columns.arrow_arrays import number_at, rows_of
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.value_sets import offsets_of
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 FAMILY = 15
 # The least capacity of a level.
@@ -88,7 +88,7 @@ def _total_weight(data: Any, edges: Any, levels: Any, items: Any) -> Any:
     return total
 
 
-_total = inlined(_total_weight)
+_total = inline(_total_weight)
 
 
 def _measure_images(rows: Any, size: Any, ks: Any, counts: Any) -> None:
@@ -114,7 +114,7 @@ def _measure_images(rows: Any, size: Any, ks: Any, counts: Any) -> None:
                 ks[row], counts[row] = k, items
 
 
-_measure: Any = compiled(_measure_images)
+_measure: Any = compile_kernel(_measure_images)
 
 
 def _read_images(
@@ -146,4 +146,4 @@ def _read_images(
             weights[place + index] = np.int64(1) << level
 
 
-_read: Any = compiled(_read_images)
+_read: Any = compile_kernel(_read_images)

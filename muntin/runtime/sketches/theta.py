@@ -17,7 +17,7 @@ from muntin.runtime.columns.arrow_arrays import arrow_of, number_at, put_number,
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.value_sets import SetColumn, offsets_of, sums_of
 from muntin.runtime.sketches.murmur import hash_entries
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 # The theta of a sketch that has all hashes.
 WHOLE = np.int64((1 << 63) - 1)
@@ -137,7 +137,7 @@ def _keep_least(ordered: Any, needed: Any, most: Any, theta: Any, kept: Any) -> 
     return count, theta
 
 
-_measure_row, _gather, _keep = inlined(_measure_runs), inlined(_gather_hashes), inlined(_keep_least)
+_measure_row, _gather, _keep = inline(_measure_runs), inline(_gather_hashes), inline(_keep_least)
 
 
 def _fill_sketches(
@@ -165,7 +165,7 @@ def _fill_sketches(
         sketches.counts[row], sketches.thetas[row] = count, cut
 
 
-_fill: Any = compiled(_fill_sketches)
+_fill: Any = compile_kernel(_fill_sketches)
 
 
 def read_images(images: pa.Array | None) -> HashRuns:
@@ -327,7 +327,7 @@ def _write_hashes(sketches: Any, widths: Any, offsets: Any, data: Any) -> None:
                 bit += taken
 
 
-_measure: Any = compiled(_measure_images)
-_read: Any = compiled(_read_hashes)
-_size: Any = compiled(_size_images)
-_write: Any = compiled(_write_hashes)
+_measure: Any = compile_kernel(_measure_images)
+_read: Any = compile_kernel(_read_hashes)
+_size: Any = compile_kernel(_size_images)
+_write: Any = compile_kernel(_write_hashes)

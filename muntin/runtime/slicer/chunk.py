@@ -20,7 +20,7 @@ from muntin.runtime.columns.key_codes import (
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.slicer.slicer_tree import SlicerTree, SliceStarts, slice_starts
 from muntin.runtime.storage.component_storage import ComponentStorage
-from muntin.techniques.compiled.compile import compiled
+from muntin.techniques.kernels.compile import compile_kernel
 
 _T = TypeVar("_T")
 _INT64 = np.iinfo(np.int64).max
@@ -60,7 +60,7 @@ class Chunk(ABC):
         is_shared = self._uses[place] > 1 or place in self._results
         if rows is not None and not (is_shared and _MANY * len(rows) > len(self.times)):
             return self.group_rows(names, edges, rows)
-        groups = self._once(place, lambda: self.group_rows(names, edges))
+        groups = self._compute_once(place, lambda: self.group_rows(names, edges))
         return groups if rows is None else select_groups(groups, rows)
 
     def group_rows(
@@ -68,18 +68,20 @@ class Chunk(ABC):
     ) -> Groups:
         """Returns groups of some rows, or of all, by keys and slice."""
         codes = [self.codes(name)[0] for name in names]
-        keys, size = self._once(_keys_of(names), lambda: mixed_radix(codes, len(self.times)))
+        keys, size = self._compute_once(
+            _keys_of(names), lambda: mixed_radix(codes, len(self.times))
+        )
         return group(keys, size, self.slices(edges), rows)
 
     def rows(self, tree: SlicerTree) -> Int64s | None:
         """Returns the rows that are a tree's, ascending; None: all are."""
         if not tree.masks:
             return None
-        return self._once(_rows_of(tree), lambda: self.select_rows(tree))
+        return self._compute_once(_rows_of(tree), lambda: self.select_rows(tree))
 
     def slices(self, edges: tuple[Edges, ...]) -> SliceStarts:
         """Returns the slice of each row."""
-        return self._once(_slices_of(edges), lambda: slice_starts(self.times, edges))
+        return self._compute_once(_slices_of(edges), lambda: slice_starts(self.times, edges))
 
     def starts(self, edges: tuple[Edges, ...], rows: Int64s) -> Int64s:
         """Returns where the slices of some rows begin."""
@@ -103,7 +105,7 @@ class Chunk(ABC):
             if not self._uses[result]:
                 self._results.pop(result, None)
 
-    def _once(self, result: Hashable, compute: Callable[[], _T]) -> _T:
+    def _compute_once(self, result: Hashable, compute: Callable[[], _T]) -> _T:
         if result not in self._results:
             self._results[result] = compute()
         value: _T = self._results[result]
@@ -119,7 +121,7 @@ class BatchChunk(Chunk):
 
     def lift(self, storage: ComponentStorage, tree: SlicerTree) -> Any:
         """Returns what a component is combined from, of each row."""
-        return self._once(lift_name(storage, tree), lambda: self._lift(storage, tree))
+        return self._compute_once(lift_name(storage, tree), lambda: self._lift(storage, tree))
 
     def codes(self, name: str) -> tuple[Distinct, pa.Array, Int64s]:
         """Returns a key's codes, and the value and the hash of each code."""
@@ -130,7 +132,7 @@ class BatchChunk(Chunk):
             values = normalize_floats(column.take(pa.array(codes.firsts)))
             return codes, values, hash_values(values)
 
-        return self._once(codes_of(name), encode)
+        return self._compute_once(codes_of(name), encode)
 
     def column(self, name: str) -> pa.Array:
         """Returns a column of the rows."""
@@ -138,7 +140,7 @@ class BatchChunk(Chunk):
 
     def bits(self, name: str) -> Int64s:
         """Returns a column of bits; none are set where it is null."""
-        return self._once(bits_of(name), lambda: integers_of(self._batch.column(name)))
+        return self._compute_once(bits_of(name), lambda: integers_of(self._batch.column(name)))
 
     def select_rows(self, tree: SlicerTree) -> Int64s:
         """Returns the rows that a tree's masks choose, ascending."""
@@ -239,4 +241,4 @@ def _find_rows(bits: Any, mask: int, rows: Any) -> int:
     return count
 
 
-_find = compiled(_find_rows)
+_find = compile_kernel(_find_rows)

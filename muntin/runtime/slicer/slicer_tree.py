@@ -13,7 +13,7 @@ from muntin.runtime.columns.distinct import Int32s
 from muntin.runtime.columns.hashing import place_of, table_of_values
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.storage.layout import Layout
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 _LATEST = np.iinfo(np.int64).max
 
@@ -88,7 +88,7 @@ def _slice_at(instant: Any, periods: Any, phases: Any) -> Any:
     return since, until
 
 
-_slice_at = inlined(_slice_at)
+_slice_at = inline(_slice_at)
 
 
 def _number_slices(
@@ -128,4 +128,4 @@ def _number_slices(
     return row, count
 
 
-_number = compiled(_number_slices)
+_number = compile_kernel(_number_slices)

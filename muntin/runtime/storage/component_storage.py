@@ -93,7 +93,7 @@ class ComponentStorage(ABC):
     def lift_records(self, batch: pa.RecordBatch, names: Sequence[str]) -> Column:
         """Returns the partial of each record of a batch; see `lift` for `names`."""
 
-    def missing(self, rows: int) -> Column:
+    def missing_partials(self, rows: int) -> Column:
         """Returns partials of no values."""
         nothing = dict.fromkeys(self.columns, pa.nulls(rows, self.arrow_type))
         return self.read(pa.RecordBatch.from_pydict(nothing))

@@ -15,7 +15,7 @@ import numpy as np
 
 from muntin.runtime.columns.arrow_arrays import ByteRows, number_at
 from muntin.runtime.columns.partials import Int64s
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 # The bits of a rank, and the bytes of a register that is written with its index.
 RANK_BITS = 6
@@ -278,13 +278,17 @@ def _unite_by_stacks(rows: Any, lows: Any, highs: Any, registers: Any, spread: A
     return offsets, united[:place]
 
 
-_zeros = inlined(_zeros_ahead)
-_codes: Any = compiled(_fill_codes)
-_raise, _write = inlined(_raise_register), inlined(_write_registers)
-_clear, _touch = inlined(_clear_registers), inlined(_list_touched)
-_add, _add_bytes = inlined(_add_row), inlined(_add_to_bytes)
-_suffixes, _copy, _with_room = compiled(_fill_suffixes), compiled(_copy_row), compiled(_more_room)
-_by_group: Any = compiled(_sort_by_group)
-_gathered: Any = compiled(_gather)
-_anew: Any = compiled(_unite_anew)
-_by_stacks: Any = compiled(_unite_by_stacks)
+_zeros = inline(_zeros_ahead)
+_codes: Any = compile_kernel(_fill_codes)
+_raise, _write = inline(_raise_register), inline(_write_registers)
+_clear, _touch = inline(_clear_registers), inline(_list_touched)
+_add, _add_bytes = inline(_add_row), inline(_add_to_bytes)
+_suffixes, _copy, _with_room = (
+    compile_kernel(_fill_suffixes),
+    compile_kernel(_copy_row),
+    compile_kernel(_more_room),
+)
+_by_group: Any = compile_kernel(_sort_by_group)
+_gathered: Any = compile_kernel(_gather)
+_anew: Any = compile_kernel(_unite_anew)
+_by_stacks: Any = compile_kernel(_unite_by_stacks)

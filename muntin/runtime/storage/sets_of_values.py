@@ -27,7 +27,7 @@ from muntin.runtime.columns.value_codes import Coding, encode
 from muntin.runtime.columns.value_sets import SetColumn, SetFolding, WindowSets, no_sets, offsets_of
 from muntin.runtime.storage.component_storage import ComponentStorage, Folding
 from muntin.runtime.storage.summaries import summarize
-from muntin.techniques.compiled.compile import compiled
+from muntin.techniques.kernels.compile import compile_kernel
 from muntin.techniques.sweeps.latest_occurrence import without_superseded
 
 # Elements of lists have Spark's own types.
@@ -186,4 +186,4 @@ def _order_by_owner(owners: Any, places: Any, order: Any) -> None:
         places[owner] += 1
 
 
-_place = compiled(_order_by_owner)
+_place = compile_kernel(_order_by_owner)

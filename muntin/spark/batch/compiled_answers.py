@@ -67,14 +67,14 @@ def _run_slicer(
 
 @dataclass(frozen=True, kw_only=True)
 class TreeRun:
-    """A tree to run: the layout of its slices, and the number of its first node among all."""
+    """A tree to run, the layout of its slices, and the number of its first node among all nodes."""
 
     tree: PeriodicTree
     layout: Layout
     first: int
 
     def answers(self, packed: list[bytes]) -> Iterator[pa.RecordBatch]:
-        """Yields the answers from packed slices, all of some keys."""
+        """Yields the answers from packed slices, which are all slices of their keys."""
         slices = unpack(packed, self.layout)
         if self.tree.time_part is None:
             return TreeRuntime(self.tree, self.layout).run([slices])
@@ -117,7 +117,7 @@ def _run_trees(
 
 
 def _group_by_tree(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[bytes]]]:
-    """Yields packed rows of a tree: whole buckets, up to the bytes that run at once."""
+    """Yields trees with packed rows of whole buckets, about as many bytes as run together."""
     place: tuple[int, int] | None = None
     waiting: list[bytes] = []
     size = 0
@@ -136,14 +136,14 @@ def _group_by_tree(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, lis
 
 
 def _fit_to_schema(batch: pa.RecordBatch, first: int, schema: pa.Schema) -> pa.RecordBatch:
-    """Returns the answers of one tree in the columns of all; columns that it lacks are null."""
+    """Returns the answers of one tree in the columns of all trees; missing columns are null."""
     place = batch.schema.get_field_index(NODE)
     numbers = pc.add(batch.column(place), np.int32(first))
     return cast_answer_rows(batch.set_column(place, NODE, numbers), schema)
 
 
 def _drop_overlap(batches: Iterable[pa.RecordBatch], width: int) -> Iterator[pa.RecordBatch]:
-    """Yields the answers whose window begins in the part that computed them."""
+    """Yields the answers whose window begins in the part of time that computed them."""
     for batch in batches:
         begin, part = batch.column(BEGIN), batch.column(PART)
         mine = pc.and_(pc.greater_equal(begin, part), pc.less(begin, pc.add(part, width)))

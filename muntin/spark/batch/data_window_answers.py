@@ -31,9 +31,10 @@ _LAST = "last"
 
 
 class DataWindowAnswers(SharedAnswers):
-    """The answers of one tree's queries; the first that is used computes all of them.
+    """The answers of the queries of one tree of data windows.
 
-    A session query that is alone in its tree is left to Spark's own `session_window`.
+    The first answer that is used computes all of them. A session query that is alone in its tree
+    is left to Spark's `session_window`.
     """
 
     _trees: Sequence[BoundDataTree]
@@ -49,9 +50,9 @@ class DataWindowAnswers(SharedAnswers):
         return {key: key_column(index) for index, key in enumerate(keys)}
 
     def _plain_answer(self, query: Query) -> DataFrame:
-        # Spark moves no filter across a sample. It would move a caller's filter on the bounds of
-        # sessions to before sessions are merged, where each event has a session of its own, and
-        # answer with parts of sessions.
+        # Spark moves a caller's filter on the bounds of sessions to before sessions are merged,
+        # where each event has a session of its own. The answer would then have parts of sessions.
+        # It moves no filter across a sample.
         return super()._plain_answer(query).sample(fraction=1.0, seed=0)
 
     def _is_computable(self, query: Query) -> bool:
@@ -61,7 +62,7 @@ class DataWindowAnswers(SharedAnswers):
     def _are_computable(self) -> bool:
         """Whether no event fails the queries.
 
-        If several queries share and one of them may fail, all are answered now.
+        If one of several queries may fail, this computes all answers to find out.
         """
         if len(self.queries) == 1 or not self._relations.may_fail(self.queries.values()):
             return True
@@ -100,7 +101,7 @@ class DataWindowAnswers(SharedAnswers):
         )
 
     def release_answers(self) -> None:
-        """Later answers read what `stacks` stored, so it is not freed."""
+        """Do nothing: later answers read what `stacks` stored."""
 
     def release(self) -> None:
         """Free Spark's storage."""

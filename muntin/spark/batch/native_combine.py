@@ -18,12 +18,12 @@ from muntin.spark.binding.runtime_types import NUMERIC
 
 @dataclass(frozen=True, kw_only=True)
 class PartialColumns:
-    """Where the partials of a tree are in the rows of a pass.
+    """The columns of a tree's partials in the rows of a pass.
 
     The rows may have more keys and finer slices than the tree.
     """
 
-    # The rows for which it holds belong to this tree; None for all.
+    # SQL that is true for the rows of this tree; None if all rows are.
     condition: str | None
     key_columns: tuple[str, ...]
     # The column of every component, or the stem of its columns if it has several.
@@ -31,7 +31,8 @@ class PartialColumns:
 
 
 def native_columns(component: Component, name: str) -> dict[str, str]:
-    """Returns the columns of a component that Spark combines, as aggregate calls by name."""
+    """Returns the aggregate calls that make the partials of a component that Spark combines, by
+    column."""
     scalars = component.partial_sql()
     if component.kind == "sum":
         return {name: component.call("sum"), _count_column(name): component.call("count")}
@@ -80,7 +81,7 @@ def combine_natively(
 def _aggregate_sql(
     aggregate: Aggregate, slices: PartialColumns, kind: DataType, columns: Sequence[str]
 ) -> str:
-    """Combine an aggregate's partials and lower them, as Spark SQL."""
+    """Returns Spark SQL that combines an aggregate's partials and lowers the result."""
     components = aggregate.components
     names = [slices.names[component] for component in components]
     if components[0].kind == "sum":
@@ -99,9 +100,9 @@ def _aggregate_sql(
 
 
 def _sum_of_sums(name: str, kind: DataType, columns: Sequence[str]) -> str:
-    """Returns a sum of sums, which overflows if one of them did."""
+    """Returns SQL for a sum of sums, which overflows if one of them did."""
     if f"{name}_1" in columns:
-        # The second is zero, or so large that this overflows, with Spark's own error.
+        # The second is zero unless a sum overflowed; then this overflows, with Spark's own error.
         return f"sum({name}_0) + sum({name}_1) * 9223372036854775807L"
     total = f"CAST(sum({name}) AS {kind.simpleString()})"
     counted = _count_column(name)

@@ -55,10 +55,10 @@ class PassRows:
 
 
 class PassSlices:
-    """The slices that one pass makes of a family's events, for trees by their numbers.
+    """Makes the slices of some trees of a family in one pass.
 
-    `shared` is the pass, None for a tree that has its own. `parts` are answered from these slices.
-    `names` has the column of each key of the family.
+    `trees` are by their numbers. `shared` is the pass, None for a single tree without one. `parts`
+    are answered from these slices. `names` has the column of each key of the family.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class PassSlices:
 
     @cached_property
     def packed_partials(self) -> DataFrame:
-        """The partials of all trees, in no order."""
+        """The packed partials of all trees, in no order."""
         rows = self.rows
         frame = rows.frame
         if rows.time == START and not self.has_rows_for_spark:
@@ -144,7 +144,7 @@ class PassSlices:
 
 
 def order_by_bucket(packed: Sequence[DataFrame]) -> DataFrame:
-    """Returns the packed partials of some passes by target and bucket."""
+    """Returns the packed partials of some passes, ordered by tree and bucket."""
     rows = packed[0]
     for other in packed[1:]:
         rows = rows.unionAll(other)
@@ -158,9 +158,9 @@ def _event_rows(
     names: Mapping[str, str],
     relations: Relations,
 ) -> PassRows:
-    """Selects time, keys, arguments and conditions of a grouping's events, each once.
+    """Returns the events of a grouping: their time, keys, arguments and conditions, each once.
 
-    Its filter passes every event that some tree takes. `names` has the column of each key.
+    The grouping's filter lets in every event of some tree. `names` has the column of each key.
     """
     time_type = next(iter(trees.values())).time_type
     filters = (bound.tree.grouping.where for bound in trees.values())
@@ -201,11 +201,11 @@ def _group_by_rows(
     names: Mapping[str, str],
     relations: Relations,
 ) -> PassRows:
-    """Aggregates the events of a grouping by its keys and slices, once for all trees.
+    """Returns the partials of a grouping's keys and slices, made by one GROUP BY for all trees.
 
-    Its filter passes every event that some tree takes. `names` has the column of each key. An event
-    counts for a tree if the tree's filter holds. The part of a filter that depends on keys alone
-    is applied to the partials instead.
+    The grouping's filter lets in every event of some tree. `names` has the column of each key. A
+    tree's own filter becomes a FILTER of its aggregate calls. Its conditions on keys alone are
+    applied to the partials instead.
     """
     columns = _GroupByColumns(relations)
     time_type = next(iter(trees.values())).time_type
@@ -249,7 +249,7 @@ def _group_by_rows(
 
 
 class _GroupByColumns:
-    """The columns of a GROUP BY: the aggregate calls of every component and filter, each once."""
+    """Collects the aggregate calls of a GROUP BY, each once."""
 
     def __init__(self, relations: Relations) -> None:
         self.calls: dict[str, str] = {}
@@ -262,7 +262,7 @@ class _GroupByColumns:
     ) -> tuple[dict[Component, str], tuple[ComponentStorage, ...]]:
         """Adds the columns of a tree that are new; returns the column of each component, and the
         storage of those that the compiled runtime takes."""
-        # If a tree with another aggregate is made here, Spark alone answers it.
+        # A query with any other aggregate is answered by Spark alone.
         native = [each for each in bound.tree.aggregates if each.definition.is_native]
         value_types = {
             component: value_type_of(component, aggregate, bound.types)

@@ -112,7 +112,7 @@ class PeriodicAnswers(SharedAnswers):
         )
 
     def _answer_by_spark(self, part: Query) -> DataFrame:
-        """Returns the answer to a part that the compiled runtime does not take."""
+        """Returns the answer to a part that compiled code does not combine."""
         place = self._place[part.name]
         bound = self._trees[place]
         if bound.tree.engine is Engine.SPARK:
@@ -130,7 +130,7 @@ class PeriodicAnswers(SharedAnswers):
     ) -> Iterator[Stack | CombinedAnswers]:
         """Yields the answers of all queries, as `SharedAnswers.stacks` does."""
         for slices in self._passes_of(self._slices):
-            # Spark combines some answers from the rows that others are packed from.
+            # Some answers are combined by Spark from rows that are packed for the others, too.
             if slices.has_rows_for_spark:
                 slices.store_rows()
         yield from super().stacks(is_at_once)
@@ -165,7 +165,7 @@ class PeriodicAnswers(SharedAnswers):
     def _with_null_keys(self, frame: DataFrame, parts: Iterable[Query]) -> DataFrame:
         """Returns answers with nulls for the keys that the grouping sets of some parts leave out.
 
-        Spark adds them: a type that the compiled runtime does not take would not go to Python.
+        They are added in Spark, since not every type of key can go to Python.
         """
         null_keys = {collapse_spaces(key) for part in parts for key in part.null_keys.values()}
         nulls = [

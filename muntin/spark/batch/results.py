@@ -72,9 +72,9 @@ class Results(Mapping[str, DataFrame]):
     def _answer_alone(self, name: str) -> DataFrame:
         """Returns the answer to a query that shares with one that fails.
 
-        Queries that cannot fail go on sharing; every other is answered by itself.
+        Queries that cannot fail share among themselves; any other is answered by itself.
         """
-        # What is stored may have failed, too.
+        # The stored relations may be what fails.
         self._release_relations()
         if self._safe_results is not None and name in self._safe_results:
             return self._safe_results[name]
@@ -88,7 +88,7 @@ class Results(Mapping[str, DataFrame]):
 
     @cached_property
     def _safe_results(self) -> "Results | None":
-        """The answers to the sharing queries that fail for no event."""
+        """The answers to the sharing queries that cannot fail; None if there are none."""
         by_spark = {name for tree in self.plan.periodic_trees for name in tree.combined_by_spark}
         safe = [
             query

@@ -41,7 +41,7 @@ class NodeAnswers:
 
 
 class SharedAnswers(ABC):
-    """The answers of queries whose trees are computed together.
+    """Answers queries whose trees are computed together.
 
     A tree answers parts of queries, one for each grouping set. Most queries have just one part:
     themselves. `answer_alone` answers a query by itself, if a query that it shares with fails.
@@ -72,16 +72,18 @@ class SharedAnswers(ABC):
 
     @abstractmethod
     def _is_computable(self, query: Query) -> bool:
-        """Whether no event fails a query that shares with this one."""
+        """Whether no event fails this query, or one that it shares slices with."""
 
     @abstractmethod
     def _shared_answer(self, query: Query) -> DataFrame:
-        """Returns the answer to a query that shares."""
+        """Returns the answer to a query from slices or records that it may share."""
 
     @abstractmethod
     def _combine(self, parts: Sequence[Query], *, is_stored: bool = False) -> NodeAnswers:
-        """Returns the answers to some parts by the compiled runtime; with `is_stored`, from the
-        slices that Spark stores for several answers."""
+        """Returns the answers of the compiled runtime to some parts.
+
+        With `is_stored`, they are made of slices that Spark stores for several answers.
+        """
 
     @abstractmethod
     def release(self) -> None:

@@ -31,7 +31,7 @@ AnswerAlone = Callable[[str], DataFrame | None]
 
 
 class WriteTo:
-    """Where answers are written to, and how."""
+    """Writes answers to the folders of one directory."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class WriteTo:
                 except AnalysisException:
                     raise
                 except JOB_ERRORS as error:
-                    # What a failed job leaves behind is no answer.
+                    # Replace what the failed job has left behind.
                     mode = "overwrite" if self._mode == "error" else self._mode
                     failed |= self._save_each({name: name}, error, answer_alone, mode=mode)
         return failed
@@ -241,6 +241,6 @@ def _query_names(stack: Stack | CombinedAnswers) -> list[str]:
 
 
 def _gather_by_query(frame: DataFrame) -> DataFrame:
-    """Returns rows such that a query has a file, or several if it has many rows, instead of one for
-    each partition."""
+    """Returns rows gathered by query, so that a query of few rows is written to one file, not to
+    one for each partition."""
     return frame.hint("rebalance", col(INDEX))

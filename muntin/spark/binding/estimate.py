@@ -21,7 +21,7 @@ from muntin.optimizer.lower_bounds import depends_on_data
 from muntin.optimizer.optimize import may_share
 from muntin.optimizer.strategies import DEFAULT, UNSHARED
 from muntin.spark.binding.relations import Relations
-from muntin.spark.engine.plan_facts import (
+from muntin.spark.engine.catalyst import (
     bytes_read,
     operators_of,
     partition_columns,
@@ -37,9 +37,9 @@ ROWS = 10_000
 MANY_ROWS = 500_000
 # The live keys of all subsets of so many keys are counted.
 _FEW_KEYS = 6
-# With fewer rows of a key it cannot be told whether they are in order of time.
+# Fewer rows of a key do not show whether rows are in order of time.
 _ENOUGH = 8
-# Operators that hand rows on one by one; with others the first rows may cost as much as all.
+# Operators that pass rows on one by one. Below any other, the first rows may cost as much as all.
 _CHEAP = {"Project", "Union", "SubqueryAlias", "View"}
 
 Int64s = NDArray[np.int64]
@@ -60,10 +60,10 @@ class Facts:
 def estimate(
     work: Workload, relations: Relations, strategy: str, *, has_figures: bool = False
 ) -> Workload:
-    """Returns the workload with what the plan depends on: the relations that Spark computes rather
-    than reads, and for `auto` the number of events, and the rate and keys of a sample.
+    """Returns the workload with the facts about its data that the plan depends on.
 
-    Other strategies need no figures. A workload that the user made has them.
+    These are the relations that Spark computes rather than reads and, for the strategy `auto`, the
+    number of events and the rate and keys of a sample. With `has_figures` the user gave them.
     """
     if strategy != UNSHARED and len(work.queries_by_grouping) > 1:
         readings = Counter(grouping.relation for grouping in work.queries_by_grouping)
@@ -124,8 +124,8 @@ def with_facts(work: Workload, relations: Relations, *, least_rows: float = 0) -
 
 
 def _with_reading(work: Workload, relations: Relations) -> Workload:
-    """Returns the workload with what Spark will read: how many seconds of events, and the share of
-    them that is left after partition pruning by each filter.
+    """Returns the workload with the seconds of events that Spark will read, and the share of them
+    that is left after partition pruning by each filter.
 
     Nothing depends on that for a single grouping of periodic windows.
     """
@@ -196,10 +196,10 @@ def _cached_facts(
 def sample_facts(
     groupings: Mapping[Grouping, frozenset[str]], relations: Relations, least_rows: float = 0
 ) -> Facts | None:
-    """Returns what the first rows tell about a family's events; None if they tell nothing.
+    """Returns the facts that the first rows show; None if they are too few, or not cheap to get.
 
-    Each grouping comes with the values that its slices store in sets: they are counted like keys.
-    Filters are applied to the first rows; the job does not look for rows that pass them.
+    `groupings` of one family have the values that their slices store in sets: those are counted
+    like keys. Filters are applied to the first rows; the job does not search for rows that pass.
     """
     family = next(iter(groupings)).family
     keys = sorted({key for grouping in groupings for key in grouping.keys})
@@ -293,7 +293,7 @@ def _mix_hashes(columns: Iterable[Int64s], rows: int) -> Int64s:
 def live_keys(hashes: Int64s, in_all: float | None) -> float:
     """Estimates how many keys there are from those of a few rows (Chao's estimator).
 
-    Keys that were seen once tell how many were not seen. There are not more than rows.
+    The number of keys with one row shows how many have none. There are at most as many as rows.
     """
     counts = np.unique(hashes, return_counts=True)[1]
     once, twice = int((counts == 1).sum()), int((counts == 2).sum())

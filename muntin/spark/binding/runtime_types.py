@@ -72,7 +72,7 @@ _HASHED_ALIKE = (
 
 
 def has_known_order(kind: DataType) -> bool:
-    """Whether the runtime knows Spark's order of values of a type that are no plain numbers."""
+    """Whether the runtime sorts values of this type as Spark does; not for plain numbers."""
     if isinstance(kind, StringType):
         # Other collations have orders of their own.
         return kind == StringType()
@@ -134,7 +134,7 @@ def _is_sorted(kind: DataType) -> bool:
 
 
 def _is_hashed(kind: DataType) -> bool:
-    """Of a collated string Spark hashes a key of its own, and it takes arrays, too."""
+    """Whether sketches hash the bytes of values, which Spark does not do of collated strings."""
     return isinstance(kind, (*NUMERIC, BinaryType)) or kind == StringType()
 
 
@@ -163,7 +163,10 @@ def is_compiled(aggregate: Aggregate, types: Types) -> bool:
 
 
 def is_order_known(aggregate: Aggregate, relation: SqlText, relations: Relations) -> bool:
-    """Whether the runtime knows the order that an aggregate such as `max_by` chooses by, if any."""
+    """Whether the runtime sorts the values that an aggregate such as `max_by` chooses by.
+
+    True for aggregates that choose no value.
+    """
     if not aggregate.definition.is_arg_extreme:
         return True
     kind = relations.type_of(relation, aggregate.others[0])
@@ -171,7 +174,7 @@ def is_order_known(aggregate: Aggregate, relation: SqlText, relations: Relations
 
 
 def is_hashed_alike(kind: DataType) -> bool:
-    """Whether `xxhash64` of a value is the hash that `approx_count_distinct` takes of it.
+    """Whether `approx_count_distinct` hashes values of this type as `xxhash64` does.
 
     `approx_count_distinct` hashes collated text by its collation, and also hashes nested values
     that `xxhash64` may refuse.

@@ -2,11 +2,11 @@
 
 checkpoint/muntin-00000.json    the plan of the first start, as data, with a version
 checkpoint/muntin-00001.json    the plan after a change of queries
-checkpoint/_last_plan.json      its name; this plan, or a later one, must be there
+checkpoint/_last_plan.json      the name of a plan; this one, or a later one, must be there
 checkpoint/spark/               Spark's offsets, commits and state
 
-A plan counts from the first batch that was finished under it. Until then it is only tried, and the
-pipeline can go back to the one before. Plans of long ago are deleted, as Spark's logs are.
+A plan is effective once a batch was finished under it. Until then it is only tried, and the
+pipeline can go back to the one before. Old plans are deleted, as Spark's logs are.
 """
 
 import json
@@ -27,7 +27,7 @@ from muntin.spark.engine.folder import Folder, texts_in
 from muntin.spark.error_text import FILE_ERRORS, job_error_text
 
 _PREFIX, _SUFFIX = "muntin-", ".json"
-# Without it, nobody would notice that the last plan was deleted.
+# It shows if the last plan was deleted.
 _LAST = "_last_plan.json"
 _RETAINED = "spark.sql.streaming.minBatchesToRetain"
 # The fewest plans that are kept, if there were so many.
@@ -60,7 +60,7 @@ class Checkpoint:
         self.logs = SparkLogs(self.folder)
         # How many plans are kept: as many as batches of which Spark keeps its logs.
         self._plans_to_keep = int(session.conf.get(_RETAINED, None) or 100)
-        # The plans that the one which was stored last has replaced.
+        # The texts of the plans that were deleted when the last one was stored, by name.
         self._replaced: dict[str, str] = {}
         others = [name for name in names if name[0] not in "._"]
         if others:
@@ -103,7 +103,7 @@ class Checkpoint:
         return self._read_plan(self._plan_names[-1]) if self._plan_names else None
 
     def effective(self) -> StoredPlan:
-        """Returns the last plan with a finished batch, else the first; call it if there is one."""
+        """Returns the last plan with a finished batch, else the first. There must be a plan."""
         name = self._effective_name()
         assert name is not None
         return self._read_plan(name)
@@ -111,8 +111,8 @@ class Checkpoint:
     def save(self, stored: StoredPlan) -> None:
         """Store the plan that runs from now on, and delete those that were only tried.
 
-        A plan that counts stays as it was written: the number of its first batch shows that it
-        counts.
+        An effective plan is not written again: the number of its first batch shows that it is
+        effective.
         """
         effective = self._effective_name()
         only_tried = [name for name in self._plan_names if effective is None or name > effective]
@@ -142,7 +142,7 @@ class Checkpoint:
         return stored is not None and state_of_running(stored.running) == state_of_running(running)
 
     def undo_save(self, running: StreamPlan) -> None:
-        """Delete the plan that was stored last and never ran, and put back what it replaced."""
+        """Delete the plan that was stored last and never ran; restore those that it replaced."""
         name = _name(running.generation)
         self._plan_names.remove(name)
         self._save_last_name(self._effective_name())
@@ -158,7 +158,7 @@ class Checkpoint:
             self.folder.write(_LAST, json.dumps({"plan": name}))
 
     def _name_of_last(self) -> str | None:
-        """The plan that must be there; None in a checkpoint from before there was such a note."""
+        """Returns the plan that must be there; None in checkpoints of earlier versions."""
         if not self.folder.has(_LAST):
             return None
         try:
@@ -174,7 +174,7 @@ class Checkpoint:
         )
 
     def _effective_name(self) -> str | None:
-        """The name of the plan that counts."""
+        """The name of the effective plan."""
         last = self.logs.last_commit()
         for name in reversed(self._plan_names):
             if name == self._plan_names[0] or self._read_plan(name).batch <= last:

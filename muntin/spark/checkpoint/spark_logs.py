@@ -74,7 +74,7 @@ class SparkLogs:
         return int(self.commit(last).data["nextBatchWatermarkMs"]) * MILLISECOND
 
     def emitted_watermark(self) -> int | None:
-        """The watermark of the last batch that was finished: windows up to it were given."""
+        """The watermark of the last finished batch: windows that end by it were answered."""
         last = self.last_commit()
         return None if last < 0 else self.emitted_before(last + 1)
 
@@ -105,11 +105,11 @@ def damage_error(directory: str, what: str) -> RunError:
 def check_complete(
     folder: Texts, logs: SparkLogs, *, directory: str, first_batches: Sequence[int]
 ) -> None:
-    """Refuse a checkpoint that is not complete; `first_batches` are those that its plans may run.
+    """Raise an error if a checkpoint is incomplete; `first_batches` has that of each of its plans.
 
-    A crash leaves at most one batch that was begun and not finished, and nothing else half-done. If
-    anything else does not fit together, somebody deleted or cut a file, and a stream that continued
-    from it would lose rows or take them twice. Nothing is written.
+    A crash leaves at most one batch that was begun and not finished. If anything else does not fit
+    together, somebody deleted or cut a file, and a stream that continued from it would lose or
+    repeat rows. This reads the checkpoint and writes nothing.
     """
     problem = _find_problem(folder, logs, first_batches)
     if problem is not None:

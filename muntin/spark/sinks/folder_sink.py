@@ -45,12 +45,12 @@ def writing_to(directory: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Files(FileOptions, SinkDefinition):
-    """A sink: files in `path/query`, in the format and with the options given."""
+    """A sink: files in `path/query`, with these options."""
 
     path: str | Path
 
     def open(self, context: SinkContext) -> Sink:
-        """Returns the sink that fills the folders."""
+        """Returns the sink that writes the files."""
         if not is_connect(context.session):
             return FolderSink(context, str(self.path), self)
         if self.compact > 1:
@@ -75,7 +75,7 @@ class FolderSink(Sink):
     def __init__(
         self, context: SinkContext, directory: str, files: FileOptions, *, only: str | None = None
     ) -> None:
-        """With `only`, the one folder that is filled, nothing else in the directory is read."""
+        """With `only`, the sink writes one folder, and reads nothing else in the directory."""
         files.check()
         self._only = only
         self._session = session = context.session
@@ -88,7 +88,7 @@ class FolderSink(Sink):
         self._owner = OutputOwner(
             context, directory, format=files.format, buffered_queries=self._buffer.queries
         )
-        # The last batch that was written, if it is known, and whether it was large.
+        # The last batch that was written by this object, and whether it was large.
         self._last: int | None = None
         self._was_large = False
         # The queries with answers in that batch, and their columns.
@@ -127,13 +127,13 @@ class FolderSink(Sink):
         return self._owner.missing(names)
 
     def write(self, batch: int, answers: Answers) -> None:
-        """Put the batch's files in place, or hold them, and put those of several in place."""
+        """Put the batch's files in place, or buffer them until several batches are published."""
         last, self._last = self._last, None
         is_known = last is not None and batch > last
         if not is_known:
-            # What a first try of this batch published is deleted. Batches before it that it had
-            # published are still held. They are published again, maybe by a later batch: answers
-            # may be held for longer than before.
+            # What an earlier try of this batch published is deleted. Batches before it that it had
+            # published are still in the buffer, and are published again. That may be later than
+            # before, as the user may have changed how many batches are published together.
             self._buffer.delete_from(batch)
             self._delete_leftovers(batch)
         if not is_known or self._files.compact > 1:
@@ -155,7 +155,7 @@ class FolderSink(Sink):
         self._last = batch
 
     def close(self, batch: int) -> None:
-        """Put in place what is held of the batches that were finished."""
+        """Publish the buffered batches that were finished."""
         self.written_schemas = {}
         self._finish_earlier_batches(batch + 1)
         if any(number <= batch for number in self._buffer.numbers()):
@@ -163,7 +163,7 @@ class FolderSink(Sink):
             self._buffer.delete_until(batch)
 
     def _finish_earlier_batches(self, batch: int) -> None:
-        """Finish what earlier batches began: all of them before `batch` are finished."""
+        """Complete the publication that an earlier batch began; all before `batch` are finished."""
         publication = self._buffer.publication()
         if publication is not None and publication.batch < batch:
             if not publication.is_whole:
@@ -176,15 +176,14 @@ class FolderSink(Sink):
                 self._buffer.delete_until(left[-1])
 
     def _publish(self, batch: int) -> None:
-        """Put in place what is held of the batches up to this one: a row appears once, with all
-        others of its query."""
+        """Put in place the buffered batches up to this one, the rows of each query together."""
         self._delete_leftovers(batch)
         self._buffer.save_publication(Publication(batch=batch, is_whole=False))
         self._fill(self._buffer.stacks(batch), batch)
         self._buffer.save_publication(Publication(batch=batch, is_whole=True))
 
     def _staging(self, what: int | str) -> str:
-        """Returns the hidden folder in which a batch, or something else, is written first."""
+        """Returns the hidden folder to write to before files are put in place."""
         inside = "" if self._only is None else f"{self._only}/"
         return f"{inside}.muntin-{self._mark}-{what}"
 
@@ -242,8 +241,8 @@ class FolderSink(Sink):
     ) -> int:
         """Move files to where they belong; returns their size in bytes.
 
-        `staged` has the query, the folder of its files, and what to call them. `kind` is how names
-        are to end, if not as they do.
+        `staged` has queries, the folders of their files, and labels for the files' names. `kind` is
+        the extension, None for that of the files.
         """
         size = 0
         for name, source, label in staged:
@@ -272,17 +271,17 @@ class FolderSink(Sink):
             writer.partitionBy(INDEX).mode("overwrite").save(f"{self._directory}/{place}")
 
     def _move_files(self, source: str, target: str, prefix: str, kind: str | None) -> int:
-        """Move a query's files to where they belong; returns their size in bytes."""
+        """Move a query's files to its folder; returns their size in bytes."""
         sizes = self._folder.sizes(source)
         written = sorted(name for name in sizes if name.startswith("part-"))
         for index, name in enumerate(written):
-            # Spark's name is `part-number-uuid-c000` and then what kind of file it is.
+            # Spark's name is `part-number-uuid-c000` and an extension.
             ending = kind or name[name.index(".") :]
             self._folder.rename(f"{source}/{name}", f"{target}/{prefix}{index:05d}{ending}")
         return sum(sizes[name] for name in written)
 
     def _delete_leftovers(self, batch: int) -> None:
-        """Delete what an interrupted try of this batch left in any query's folder."""
+        """Delete the files of an interrupted try of this batch in all queries' folders."""
         self._folder.delete(self._staging(batch))
         prefix = self._prefix(batch)
         for name in self._folder.names() if self._only is None else [self._only]:

@@ -26,7 +26,7 @@ ELSEWHERE = "give another sink, or move that folder away"
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """Who fills a folder, and what is in its files."""
+    """The checkpoint that owns a folder, and the format and columns of its files."""
 
     mark: str
     checkpoint: str
@@ -36,7 +36,7 @@ class Claim:
 
     @staticmethod
     def read(folder: Texts, file: str, shown: str) -> "Claim | None":
-        """Returns what a file says; None if it is not there. Errors call the file `shown`."""
+        """Returns the claim in a file; None if there is no file. Errors call the file `shown`."""
         if not folder.has(file):
             return None
         try:
@@ -80,7 +80,7 @@ class OutputOwner:
         self._buffered_queries = buffered_queries
 
     def check(self, schemas: Mapping[str, StructType]) -> None:
-        """Refuse folders of other checkpoints, and those with other columns or formats."""
+        """Raise `RunError` for folders of other checkpoints, columns or formats."""
         for name, schema in schemas.items():
             claim = self._read_claim(name)
             if claim is None:
@@ -89,9 +89,9 @@ class OutputOwner:
                 self._check_claim(name, claim, columns_of(schema))
 
     def claim(self, schemas: Mapping[str, StructType]) -> list[str]:
-        """Write to each query's folder who fills it, before anything else is written there.
+        """Write the owner's file into each query's folder, before anything else.
 
-        Returns the queries without answers for which that was not there yet.
+        Returns the queries whose file is new or has changed, and that have no answers yet.
         """
         new = []
         for name, schema in schemas.items():
@@ -119,7 +119,7 @@ class OutputOwner:
         return Claim.read(self._folder, f"{name}/{OWNER}", shown)
 
     def _claim_of_files(self, name: str) -> Claim | None:
-        """Derives a claim from the files of a folder that was filled before claims were kept."""
+        """Derives a claim from the files of a folder that was written before claims were."""
         files = self._files(name)
         if not files:
             return None
@@ -165,15 +165,15 @@ class OutputOwner:
 
 
 def columns_prefix(mark: str) -> str:
-    """Returns how the name of the file begins that has a query's columns and no answers.
+    """Returns the prefix of the file that has a query's columns and no answers.
 
-    Readers take the columns of the first file, and this one comes behind those with answers.
+    Readers take the columns of the first file, and this one sorts behind those with answers.
     """
     return f"part-{mark}-columns"
 
 
 def columns_of(schema: StructType) -> dict[str, str]:
-    """Returns the types of columns by name; files do not keep which may be null."""
+    """Returns the types of columns by name; in files every column may be null."""
     return {field.name: field.dataType.simpleString() for field in schema.fields}
 
 

@@ -39,8 +39,8 @@ class Tables(SinkDefinition):
 class TableSink(Sink):
     """Tables over `location of the database/query`, filled as folders are: exactly once.
 
-    `saveAsTable` in append mode would add a batch a second time after a cut. A catalog in memory
-    forgets the tables with the session; then they are made again over their files.
+    `saveAsTable` in append mode would add a batch that was cut off twice. Tables in a catalog in
+    memory end with the session, and are made again over their files.
     """
 
     is_stacked = True
@@ -81,7 +81,7 @@ class TableSink(Sink):
         self._refresh_tables(batch)
 
     def close(self, batch: int) -> None:
-        """Put in place what is held of the batches that were finished."""
+        """Publish the buffered batches that were finished."""
         self._files.close(batch)
         self._refresh_tables(batch)
 

@@ -146,7 +146,10 @@ class Source:
         bound = bind(plan, relations, is_stream=True)
         for query in bound.plan.plain_queries:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
-        trees = [bind_stream_tree(tree, bound.plan, relations) for tree in bound.trees]
+        trees = [
+            bind_stream_tree(tree, bound.plan, relations)
+            for tree in (*bound.periodic_trees, *bound.data_trees)
+        ]
         queries = [query for query in bound.plan.queries if isinstance(query, Query)]
         return BoundStream(
             plan=bound.plan,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import evict, insert, load, query, start, store
+    from muntin.techniques.kernels.bound_names import evict, insert, load, query, start, store
 
 
 def fold(values: Any, lows: Any, highs: Any, answers: Any) -> None:
