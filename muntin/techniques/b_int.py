@@ -70,5 +70,5 @@ def at(memory: Any, cursor: Any, number: int) -> Any:
 
 
 def _place(level: int, interval: int, mask: int) -> int:
-    """Where an interval lies: level after level, each half as long as the one before."""
+    """Returns the place of an interval: levels follow each other, each half as long as the last."""
     return 2 * (mask - (mask >> level)) + (interval & (mask >> level))

@@ -59,7 +59,7 @@ def _step(
     back: int,
     mask: int,
 ) -> Any:
-    """Two aggregates brought to the reach that they will need when their place is the oldest."""
+    """Brings two places to the aggregate that they need when they are the oldest."""
     partials, aggregates = memory
     if left == back:
         # The back becomes the part [right, accumulated) of a new front, still the wrong way round.

@@ -37,7 +37,7 @@ def insert(memory: Any, cursor: Any, partial: Any) -> Any:
 
 
 def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:
-    """A combine for every leap but the first; all that was leapt from then reaches to the end."""
+    """A combine for every leap but the first; the places that it leapt from then reach the end."""
     _, high, mask = cursor
     aggregates, reaches, visited = memory
     count = 0

@@ -252,7 +252,7 @@ def test_compiling_is_logged_once_when_it_takes_more_than_a_second(folder, monke
             np.array([1.0])
         )
     (record,) = caplog.records
-    assert record.getMessage().startswith("compile_module kernels")
+    assert record.getMessage().startswith("compiling kernels")
     assert str(folder) in record.getMessage()
     caplog.clear()
     monkeypatch.setattr(kernel_cache, "_compiling_s", 0.0)

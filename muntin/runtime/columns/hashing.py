@@ -32,7 +32,7 @@ def hash_runs(values: Int64s, offsets: Int64s) -> Int64s:
     return hashes
 
 
-# Keeps values of zero away from null, whose hash is zero.
+# Added to values, so that the hash of zero differs from that of null, which is zero.
 _SALT = 0x9E3779B9
 # The places of an empty table, and how much longer the next one is.
 _PLACES, _GROWTH = 1 << 12, 8
@@ -41,7 +41,7 @@ _PLACES, _GROWTH = 1 << 12, 8
 def table_of_values(known: Int64s, count: int) -> Any:
     """Returns a table of `count` distinct integers, with room for as many more at least."""
     table = _table(count)
-    # To load a kernel takes a while, and most columns of keys need no second table.
+    # Loading a kernel takes a while, and most columns of keys need no second table.
     if count:
         _fill_values(table, known, count)
     return table
@@ -50,7 +50,7 @@ def table_of_values(known: Int64s, count: int) -> Any:
 def table_of_hashes(hashes: Int64s, count: int) -> Any:
     """Returns a table of `count` values that have these hashes, with room for as many more."""
     table = _table(count)
-    # To load a kernel takes a while, and most columns of keys need no second table.
+    # Loading a kernel takes a while, and most columns of keys need no second table.
     if count:
         _fill_hashes(table, hashes, count)
     return table
@@ -133,9 +133,9 @@ same_bytes = inline(_same_bytes)
 
 
 def _place(table: Any, known: Any, value: Any) -> Any:
-    """Where a value's number is in a table, or the empty place where it belongs.
+    """Returns the place of a value's number in a table, or the empty place where it belongs.
 
-    `known[number - 1]` is the value of each number; zero is an empty place.
+    `known[number - 1]` is the value of each number; an empty place is zero.
     """
     mask = np.uint64(len(table) - 1)
     place = np.uint64(mix_bits(value)) & mask

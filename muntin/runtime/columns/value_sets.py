@@ -21,8 +21,8 @@ from muntin.techniques.sweeps.ranked_counts import RankedEntries, rank_entries
 class SetColumn:
     """The values of row `r` are `codes[offsets[r] : offsets[r + 1]]`, each once.
 
-    With `counts`, values occur so often, and codes have the order of the values; without, codes are
-    only equal where values are.
+    `counts` has how often each value occurs. With counts, codes have the order of the values;
+    without, they are only equal where values are.
     """
 
     offsets: Int64s
@@ -108,7 +108,7 @@ class SetColumn:
 
 
 class SetFolding:
-    """A column of sets to be swept; what several sweeps need is computed once."""
+    """A column of sets, prepared for sweeps: what several sweeps need is computed once."""
 
     def __init__(self, column: SetColumn, keys: Int64s) -> None:
         """`keys` has the number of each row's key."""
@@ -124,7 +124,7 @@ class SetFolding:
 
     @cached_property
     def numbers(self) -> tuple[Int64s | Int32s, int]:
-        """A number for each value, equal where values are, and how many there are."""
+        """A number for each entry, equal where values are, and the number of distinct values."""
         values = self.column.coding.values
         if values is not None:
             return self.column.codes, len(values)
@@ -133,14 +133,14 @@ class SetFolding:
 
     @cached_property
     def next_rows(self) -> Int64s:
-        """The next row that has each value."""
+        """The next row that has the value of each entry; the number of rows if none has."""
         numbers, count = self.numbers
         next_rows: Int64s = latest_occurrence.find_next_rows(numbers, self.column.offsets, count)
         return next_rows
 
     @cached_property
     def ranked_entries(self) -> RankedEntries:
-        """The values with their ranks among those of their key."""
+        """The entries, with the rank of each value among those of its key."""
         column = self.column
         steps = np.flatnonzero(np.diff(self._keys)) + 1
         runs = np.concatenate([[0], steps, [len(column)]]).astype(np.int64)
@@ -149,7 +149,8 @@ class SetFolding:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WindowSets:
-    """The sets of windows, each of some rows of a column; no set is made unless it is read."""
+    """The sets of windows, each the union of rows `[lows[i], highs[i])` of a column; sets are made
+    only if `column` or `columns` is read."""
 
     folding: SetFolding = field(repr=False)
     lows: Int64s
@@ -184,8 +185,8 @@ class WindowSets:
         return replace(column.with_values(chosen, offsets_of(self.sizes)), counts=totals)
 
     def columns(self, most: int) -> Iterator[SetColumn]:
-        """Yields the sets of some windows after those of others, about `most` values at a time:
-        windows that overlap may together have many times what their rows have."""
+        """Yields the sets of all windows in order, about `most` values at a time: windows that
+        overlap may have many times as many values as their rows."""
         if self.sizes.sum() <= most:
             yield self.column
             return

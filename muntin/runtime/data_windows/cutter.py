@@ -39,7 +39,7 @@ DEFAULT = "suffixes"
 
 @dataclass
 class _Column:
-    """One component at run time: its store, its open partial, and how many values it has seen."""
+    """One component's store of slices, its open partial, and the number of values it has seen."""
 
     component: Component
     monoid: Monoid
@@ -47,14 +47,14 @@ class _Column:
     memory: Any
     cursor: Any
     opened: Any
-    # How many values it has seen, and had seen when each slice began; nulls do not count.
+    # The number of values so far, and when each slice began; nulls do not count.
     seen: int = 0
     seen_at: Int64s = field(default_factory=lambda: NOTHING)
-    # Partials, none in fact, in the codes in which the store has its own.
+    # An empty column in the codes of the partials in the store.
     stored: PartialColumn | None = None
 
     def in_codes_of_store(self, given: PartialColumn) -> PartialColumn:
-        """Returns partials in codes that those in the store have, too, from now on."""
+        """Returns partials in codes that are common with the store, which is recoded if needed."""
         if self.stored is not None:
             given, codes = given.in_codes_of(self.stored)
             if codes is not None:
@@ -65,7 +65,7 @@ class _Column:
 
 
 class Cutter:
-    """Runs algorithm 1 of Cutty for some streams and the components that all of them ask for.
+    """Runs algorithm 1 of Cutty for some streams and the components that all of them need.
 
     `tally`, if given, counts combines and inverses.
     """
@@ -98,11 +98,11 @@ class Cutter:
         values: Mapping[Component, Column],
         further_cuts: Int64s = NOTHING,
     ) -> list[WindowReads]:
-        """Returns the windows of each stream that are read in a batch of records, given where they
-        begin and are read. `keys` has a number for each record's key.
+        """Returns the windows that are read in a batch of records, one object per stream.
 
-        `further_cuts` are rows at which a slice starts although no window begins there, as in other
-        ways to slice.
+        `edges` say where the windows of each stream begin and are read. `keys` has a number for
+        each record's key. `further_cuts` are rows at which a slice starts although no window begins
+        there, which other ways of slicing need.
         """
         rows = len(keys)
         begins = np.concatenate([stream_edges.begins for stream_edges in edges])

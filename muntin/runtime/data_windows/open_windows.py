@@ -1,8 +1,8 @@
 """The state of a tree of data windows between two steps of a stream, as Arrow bytes.
 
 It has the partial of every slice that an open window begins with, the start of every open window,
-and for every key what its next record is compared with. Columns are named by what they hold, so a
-tree that has lost some of its windows still finds what it needs.
+and for every key the facts that its next record is compared with. Columns are named after windows
+and components, so that a tree that has lost some of them still finds its own.
 """
 
 import json
@@ -35,9 +35,9 @@ class DiscretizerWindows:
     # The slice that each begins with.
     slices: Int64s
     starts: Int64s
-    # The ends if no more records come; `NO_END` where only a record can end the window.
+    # The ends if no more records arrive; `NO_END` where only a record can end the window.
     ends: Int64s
-    # Whether each would answer.
+    # Whether each gives an answer when it closes.
     asks: Bools
 
     def where(self, chosen: Bools | Int64s) -> "DiscretizerWindows":
@@ -58,8 +58,8 @@ class OpenWindows:
     keys: pa.Table
     count: int
     before: PreviousRecord
-    # For every stream: its memory of each key, its objects as JSON if a user's class finds its
-    # windows, and its open windows.
+    # For every stream: its integers for each key; its objects as JSON, None unless a user's class
+    # finds its windows; and its open windows.
     memory: Sequence[Mapping[str, Int64s]]
     user_objects: Sequence[list[str | None] | None]
     windows: Sequence[DiscretizerWindows]

@@ -54,7 +54,7 @@ class StepResult:
     """The answers of a step, and the state after it."""
 
     answers: list[pa.RecordBatch]
-    # None if nothing is left to remember.
+    # None if no key has a state.
     state: bytes | None
     # The least watermark that closes an open window.
     due: int | None
@@ -105,7 +105,7 @@ class _Outcome:
 
 
 class _Step:
-    """One step; the state of keys is in arrays with an element for each key."""
+    """One step of a tree."""
 
     def __init__(
         self,
@@ -122,7 +122,8 @@ class _Step:
         self._known = new.known
 
     def run(self, until: int) -> _Outcome:
-        """Find windows, cut slices, answer what has closed, and keep what stays open."""
+        """Finds windows, cuts slices, and returns the answers of windows that have closed and the
+        state of those that stay open."""
         new, known = self._new, self._known
         records = self._records()
         all_edges = [self._find(number, records) for number in range(len(self._streams))]
@@ -201,7 +202,7 @@ class _Step:
         for (number, _), parts in zip(self._streams, reads, strict=True):
             if not len(parts[0].rows):
                 continue
-            # The key of the record before.
+            # A window's key is that of the row before its read.
             keys = self._known.keys.take(pa.array(rows.keys[parts[0].rows - 1])).combine_chunks()
             columns = {name: keys.column(name).combine_chunks() for name in keys.column_names}
             node, layout = self._tree.nodes[number], self._layout.layout

@@ -13,7 +13,7 @@ from muntin.runtime.columns.partials import Bools, Column, Int64s
 
 # The end of a window that was still open when its data ended.
 NO_END = np.iinfo(np.int64).min
-# When a window is due that only a record can end.
+# The watermark that closes a window that only a record can end.
 NEVER = np.iinfo(np.int64).max
 NOTHING = np.empty(0, np.int64)
 
@@ -36,7 +36,7 @@ class PreviousRecord:
         )
 
     def update(self, places: Int64s, newer: "PreviousRecord") -> None:
-        """Replace the facts at some places by newer ones."""
+        """Replaces the facts at some places by newer ones."""
         self.lasts[places] = newer.lasts
         for sql, met in self.met.items():
             met[places] = newer.met[sql]
@@ -48,9 +48,9 @@ class PreviousRecord:
 class Records:
     """A batch of records by (key, time), in stretches of one key each.
 
-    `firsts` are the rows at which a new key starts, and its stretch. A stretch may have no rows;
-    the first one continues the key of the batch before. No more records will come of any key but
-    the last, so a batch without rows whose `firsts` is `[0]` says that the data has ended.
+    Each of `firsts` is a row at which a new key starts, and with it a stretch. The first stretch
+    continues the key of the previous batch. A stretch may have no rows. All keys but the last get
+    no more records, so a batch without rows whose `firsts` is `[0]` means that the data has ended.
     """
 
     firsts: Int64s
@@ -98,13 +98,13 @@ class Records:
         return np.searchsorted(self.firsts, rows, side="right")
 
     def times_at(self, rows: Int64s, ended: Bools) -> Int64s:
-        """Returns the times of the records that ended windows; `NO_END` where the data did."""
+        """Returns the times of records that ended windows, `NO_END` where `ended` is false."""
         times = np.full(len(rows), NO_END, np.int64)
         times[ended] = self.times[rows[ended]]
         return times
 
     def lasts_before(self, rows: Int64s, stretches: Int64s) -> Int64s:
-        """Returns the latest time in the record before each row, also across its stretch."""
+        """Returns the latest time of the record before each row, maybe in an earlier batch."""
         lasts: Int64s = _before(self.lasts, self.before.lasts, self.lows, rows, stretches)
         return lasts
 
@@ -175,7 +175,7 @@ class DiscretizerState:
 class Discretizer:
     """Finds windows of one kind as records arrive."""
 
-    # The integers that it remembers of each key besides open windows; zero for a new key.
+    # The names of the integers that it stores for each key besides open windows; zero if new.
     memory: ClassVar[tuple[str, ...]] = ()
     # Whether it may forget a key that has no open windows.
     forgets = True
@@ -255,7 +255,7 @@ class WaitingWindows:
         self._first = 0
 
     def take(self, edges: WindowEdges, slices: Int64s) -> ReadWindows:
-        """Add the windows that begin in a batch, and return those that are read."""
+        """Adds the windows that begin in a batch; returns those that are read, by read."""
         open_slices = np.concatenate([self.slices, slices])
         starts = np.concatenate([self._starts, edges.starts])
         count = len(edges.reads)

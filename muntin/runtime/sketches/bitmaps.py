@@ -14,8 +14,8 @@ _SIZE = 4096
 
 
 def bitmaps_of_positions(column: SetColumn) -> pa.Array:
-    """Returns the bitmap of each row's positions; where one is outside of every bitmap, it is the
-    position as text, from which Spark makes its error."""
+    """Returns the bitmap of each row's positions. A row with a position outside of a bitmap is that
+    position as text, and Spark raises its error for it."""
     bitmaps = np.zeros((len(column), _SIZE), np.uint8)
     wrong = np.full(len(column), -1, np.int64)
     _set(column.codes, column.offsets, bitmaps, wrong)

@@ -32,8 +32,8 @@ _MOST_LEVELS = 61
 
 
 class WeightedItems(NamedTuple):
-    """Runs of items: run i is `items[offsets[i] : offsets[i + 1]]`, and each stands for as many
-    values as its weight says. A run is of a sketch with accuracy `ks[i]`, 0 if it is none."""
+    """Runs of items: run i is `items[offsets[i] : offsets[i + 1]]`, of a sketch with accuracy
+    `ks[i]`, 0 if it is not a sketch. An item's weight is how many values it stands for."""
 
     items: np.ndarray
     weights: Int64s
@@ -45,7 +45,7 @@ class WeightedItems(NamedTuple):
 
 
 def read_images(images: pa.Array | None, kind: DTypeLike) -> WeightedItems:
-    """Returns the items of sketches of a type of numpy; what is no sketch has none."""
+    """Returns the items of sketches, of a numpy type; bytes that are no sketch have none."""
     rows = rows_of(images)
     size = np.dtype(kind).itemsize
     ks, counts = np.zeros((2, len(rows.starts)), np.int64)
@@ -120,7 +120,7 @@ _measure: Any = compile_kernel(_measure_images)
 def _read_images(
     rows: Any, size: Any, offsets: Any, places: Any, weights: Any, bounds: Any
 ) -> None:
-    """Finds at which bytes items stand, and how many values each stands for."""
+    """Finds the place of each item in the bytes, and its weight."""
     data = rows.data
     for row in range(len(rows.starts)):
         start, place = rows.starts[row], offsets[row]

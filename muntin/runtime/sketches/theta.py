@@ -67,25 +67,27 @@ def sketches_of_values(column: SetColumn, bits: int) -> pa.Array:
 
 
 def united_sketches(column: SetColumn, bits: int) -> pa.Array:
-    """Returns the union of each row's sketches, with up to `2 ** bits` hashes; where one of them is
-    no sketch, nothing, from which Spark makes its error."""
+    """Returns the union of each row's sketches, with up to `2 ** bits` hashes. A row with bytes
+    that are no sketch is empty, and Spark raises its error for it."""
     runs = read_images(column.coding.values)
     # Sketches share hashes: of twice as many, enough differ as a rule.
     return _combine(column.offsets, column.codes, runs, 1 << bits, (2 << bits) + 1)
 
 
 def common_sketches(column: SetColumn) -> pa.Array:
-    """Returns the intersection of each row's sketches; where one of them is no sketch, nothing,
-    from which Spark makes its error."""
+    """Returns the intersection of each row's sketches. A row with bytes that are no sketch is
+    empty, and Spark raises its error for it."""
     return _combine(column.offsets, column.codes, read_images(column.coding.values), _NO_LIMIT)
 
 
 def _combine(
     offsets: Int64s, numbers: Int64s, runs: HashRuns, most: int, enough: int | None = None
 ) -> pa.Array:
-    """Returns sketches of up to `most` hashes; row i is of `runs[numbers[offsets[i] : ...]]`.
+    """Returns sketches of up to `most` hashes; row i combines the runs numbered
+    `numbers[offsets[i] : offsets[i + 1]]`.
 
-    They are unions if so many hashes are `enough` to look at first, else intersections.
+    With `enough`, sketches are unions, and only so many of the least hashes are sorted at first;
+    without, they are intersections.
     """
     totals = sums_of(np.diff(runs.offsets)[numbers], offsets)
     if enough is None:
@@ -169,7 +171,7 @@ _fill: Any = compile_kernel(_fill_sketches)
 
 
 def read_images(images: pa.Array | None) -> HashRuns:
-    """Returns the hashes of sketches; what is no sketch has none."""
+    """Returns the hashes of sketches; bytes that are no sketch have none."""
     rows = rows_of(images)
     counts = np.zeros(len(rows.starts), np.int64)
     thetas = np.full(len(rows.starts), WHOLE)
@@ -192,7 +194,7 @@ def write_images(sketches: SketchHashes, chosen: Bools) -> pa.Array:
 
 
 def _measure_images(rows: Any, counts: Any, thetas: Any) -> None:
-    """Finds how many hashes images have, -1 if one is no image, and their thetas."""
+    """Finds the theta of each image, and how many hashes it has, -1 if it is not one."""
     data = rows.data
     for row in range(len(rows.starts)):
         start, size = rows.starts[row], rows.ends[row] - rows.starts[row]

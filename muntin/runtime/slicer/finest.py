@@ -91,7 +91,8 @@ class FinestSlices(Chunk):
 class FinestSlicing:
     """Decides for each chunk whether trees are folded from its finest slices.
 
-    At least so many `trees` must be foldable, and a finest slice must have so many events.
+    They are if at least `trees_at_least` trees can be folded, and finest slices have at least
+    `events` events on average.
     """
 
     def __init__(self, trees: Iterable[SlicerTree], *, trees_at_least: int, events: int) -> None:
@@ -102,7 +103,7 @@ class FinestSlicing:
         self._edges = _finest_edges(each for t in self._foldable for each in t.slicing.edges)
 
     def chunks_by_tree(self, events: BatchChunk) -> Mapping[int, Chunk]:
-        """Returns, by the numbers of trees, what those are read from that are folded."""
+        """Returns the finest slices under the number of each tree to fold from them."""
         if not self._is_worth_it:
             return {}
         few = np.arange(min(_SAMPLE, len(events.times)))
@@ -140,7 +141,8 @@ def _codes_at(
 
 
 def _join_group_bits(bits: Any, groups: Any, common: Any, some: Any) -> int:
-    """Fill in the bits that all rows of a group have; returns those that only some rows have."""
+    """Fills in the bits that all rows of each group have; returns the bits that differ within some
+    group."""
     for row in range(len(bits)):
         common[groups[row]] &= bits[row]
         some[groups[row]] |= bits[row]

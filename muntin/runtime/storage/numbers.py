@@ -68,7 +68,7 @@ class ScalarStorage(ComponentStorage):
 
 
 class ScalarFolding(Generic[_Column]):
-    """Folds one component's partials for all windows that read them."""
+    """A column of scalar partials, prepared to be folded for several windows."""
 
     def __init__(self, column: _Column, monoid: Monoid) -> None:
         self._column, self._monoid = column, monoid
@@ -94,7 +94,7 @@ class ScalarFolding(Generic[_Column]):
 
 
 def without_gaps(column: _Column, monoid: Monoid) -> _Column:
-    """Returns partials with the identity where there is none, so that all can be combined."""
+    """Returns partials with the identity in place of missing ones, so that all can be combined."""
     # A missing partial of several scalars is zeros, which is their identity.
     if column.present is None or len(column.scalars) > 1:
         return column

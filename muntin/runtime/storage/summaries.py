@@ -84,7 +84,7 @@ def _xor(aggregate: Aggregate, sets: WindowSets, value_type: str) -> pa.Array:
 
 
 def _list_in_order(aggregate: Aggregate, sets: WindowSets, value_type: str) -> pa.Array:
-    """Lists the values of each window in their order, each as often as it occurs."""
+    """Returns the list of each window's values in order, each as often as it occurs."""
     column = sets.column
     windows = np.repeat(np.arange(len(column)), np.diff(column.offsets))
     ranks = column.ranks()
@@ -104,7 +104,7 @@ def _list_in_order(aggregate: Aggregate, sets: WindowSets, value_type: str) -> p
 
 
 def _percentile(aggregate: Aggregate, sets: WindowSets, value_type: str) -> pa.Array:
-    """Interpolates between the values on both sides of a percentage, as Spark does, bit by bit."""
+    """Interpolates between the two values around a percentage, with Spark's rounding."""
     asked = aggregate.percentages
     many = asked if isinstance(asked, tuple) else (asked,)
     is_discrete = aggregate.definition.summary == "discrete"
@@ -154,8 +154,8 @@ _KLL_TYPES = {"bigint": "<i8", "double": "<f8", "float": "<f4"}
 
 
 def _sketch_in_parts(make: Callable[[SetColumn, tuple[str, ...]], pa.Array]) -> _Summary:
-    """Returns a summary that makes sketches of some windows at a time: sketches are much smaller
-    than the sets of windows."""
+    """Returns a summary that makes the sketches of some windows at a time, since sketches are much
+    smaller than the sets of windows."""
 
     def summary(aggregate: Aggregate, sets: WindowSets, value_type: str) -> pa.Array:
         columns = sets.columns(_AT_ONCE)
@@ -221,7 +221,7 @@ def _float_sums(sets: WindowSets) -> np.ndarray:
 
 
 def _halves(sets: WindowSets) -> tuple[Int64s, Int64s]:
-    """The sum of each window's integers: `(upper << 32) + lower`."""
+    """Returns (lower, upper) of the sum of each window's integers, `(upper << 32) + lower`."""
     column, next_rows = sets.folding.column, sets.folding.next_rows
     lower, upper = latest_occurrence.sum_integers(
         column.offsets, next_rows, column.codes, sets.lows, sets.highs

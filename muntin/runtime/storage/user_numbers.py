@@ -1,7 +1,7 @@
 """Partials of a user's own aggregate: columns of floats that the user's functions combine.
 
 Functions outside of installed modules are sent to workers by value, so every batch brings a new
-function that is equal to the one before. A worker recognizes it, and compiles it once.
+function that is equal to the previous one. A worker compiles equal functions once.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ class UserStorage(NumberStorage):
 
 
 def intern_monoid(monoid: Monoid) -> Monoid:
-    """Returns the first monoid seen with the same code; `monoid` itself if that cannot be told."""
+    """Returns the first monoid with the same code, `monoid` itself if none is known to have it."""
     function = monoid.combine
     code = getattr(function, "__code__", None)
     if code is None or function.__closure__ or function.__kwdefaults__:

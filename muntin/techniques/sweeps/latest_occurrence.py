@@ -50,11 +50,11 @@ _fill = compile_kernel(_fill_next_rows)
 
 
 def windows_of_rows(lows: Any, highs: Any, rows: int) -> tuple[Any, Any]:
-    """Returns, for each row, the first window that ends behind it, and the last that begins up to
-    it.
+    """Returns, for each row, the first window that ends after it, and the last window that begins
+    at or before it.
 
-    Window `i` has the rows `[lows[i], highs[i])`. The first of the row behind all is the number of
-    windows.
+    Window `i` has the rows `[lows[i], highs[i])`. Both arrays have one more element, for the row
+    after the last one, whose first window is the number of windows.
     """
     firsts, lasts = np.empty(rows + 1, np.int32), np.empty(rows + 1, np.int32)
     _find_windows(lows, highs, firsts, lasts)
@@ -77,8 +77,8 @@ _find_windows = compile_kernel(_windows_of_rows)
 
 
 def without_superseded(numbers: Any, offsets: Any, is_passed: Any, count: int) -> Any:
-    """Returns which entries are the latest of their value, or lie behind the last row that is
-    passed: once the watermark has passed a later occurrence, no window needs an earlier one."""
+    """Returns which entries have no later occurrence of their value in a row of `is_passed`: once
+    the watermark has passed a later occurrence, no window needs an earlier one."""
     stays = np.empty(len(numbers), np.bool_)
     _mark_latest(numbers, offsets, is_passed, np.zeros(count, np.bool_), stays)
     return stays
@@ -218,7 +218,7 @@ def unite(
     numbers: Any, counts: Any, offsets: Any, next_rows: Any, lows: Any, highs: Any, sizes: Any
 ) -> tuple[Any, Any]:
     """Returns the latest entry of each value of each window, window by window, and how often the
-    value occurs; without `counts`, no second.
+    value occurs, or None without `counts`.
 
     `sizes` has the number of distinct values of each window. Windows are not empty, and advance.
     """

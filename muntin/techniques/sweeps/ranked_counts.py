@@ -271,7 +271,7 @@ def _most_frequent(
             totals[last] = tree[node]
             last += 1
             if last < starts[window + 1]:
-                # It steps back for the next one.
+                # Take it out of the tree while the next one is found.
                 _raise_leaf(tree, rank, -tree[node])
         for place in range(starts[window], min(last, starts[window + 1] - 1)):
             _raise_leaf(tree, found[place] - firsts[run], totals[place])
