@@ -10,7 +10,8 @@ from benchmarks.harness.report import Experiment, Lines
 from benchmarks.papers.factor_settings import SETTINGS
 from muntin.measure.progress import Steps
 from muntin.model.windows import Window
-from muntin.optimizer.coverage import Counting, common_period, min_cost_forest
+from muntin.optimizer.cost_models import WindowReads, common_period
+from muntin.optimizer.coverage import min_cost_forest
 from muntin.optimizer.exact import MOST_IN_GRAPH, cheapest_forest
 from muntin.optimizer.factor_windows import with_factor_windows
 from muntin.optimizer.intermediate import tumbling_closure
@@ -73,21 +74,21 @@ def run(
 def plan_set(windows: Sequence[Window], tumbling: bool, solve: bool) -> PlannedSet:
     """Plans one window set. As in the paper, tumbling windows read windows that partition them,
     and hopping ones those that cover them."""
-    counting = Counting(eta=1, period=common_period(windows))
+    reads = WindowReads(eta=1, period=common_period(windows))
 
     def harmless(window: Window) -> bool:
         return not tumbling
 
-    plan = partial(with_factor_windows, windows, counting, harmless, root=_STREAM)
+    plan = partial(with_factor_windows, windows, reads, harmless, root=_STREAM)
     factored = plan()
-    forests = (dict.fromkeys(windows), min_cost_forest(windows, counting, harmless), factored)
-    original, coverage, cost = (counting.total(forest, harmless) for forest in forests)
+    forests = (dict.fromkeys(windows), min_cost_forest(windows, reads, harmless), factored)
+    original, coverage, cost = (reads.total(forest, harmless) for forest in forests)
     by_optimum = None
     if solve:
         offered = {*tumbling_closure(windows, most=MOST_IN_GRAPH + 1), *factored}
         if len({*windows, *offered}) <= MOST_IN_GRAPH:
-            best = cheapest_forest(windows, offered, counting, harmless)
-            by_optimum = cost / counting.total(best, harmless)
+            best = cheapest_forest(windows, offered, reads, harmless)
+            by_optimum = cost / reads.total(best, harmless)
     return PlannedSet(
         coverage=original / coverage,
         factor=original / cost,

@@ -11,10 +11,13 @@ from typing import Any
 
 from benchmarks.harness.report import Experiment, Figure, Lines
 from benchmarks.papers.generators import incremental_gen
+from muntin.aggregates.aggregate import count
 from muntin.measure.progress import Steps
+from muntin.model.query import Query
+from muntin.model.workload import PlanOptions, Workload, workload
 from muntin.optimizer.triweave import triweave_cost, triweave_groups
 from muntin.optimizer.weave_share.groups import Group, GroupCost, same_edges
-from muntin.optimizer.weave_share.weave_share import weave_groups
+from muntin.optimizer.weave_share.weave_share import cost_of_groups, weave_groups
 
 # The paper's names, by ours.
 TECHNIQUES = {
@@ -33,6 +36,20 @@ _PAPER_TREES = {"panes": "16.0", "flat_fat": "15.7", "flat_fit": "10.3"}
 Trees = dict[tuple[str, str], list[int]]
 
 
+Grouper = Callable[[Sequence[Group], GroupCost], list[Group]]
+Pricer = Callable[[Sequence[Group], GroupCost], float]
+
+
+def draw_workload(seed: int, *, rate: float = 1.0, **varied: Any) -> Workload:
+    """Draws the distinct windows of one workload; the defaults are the middle of every figure."""
+    windows = dict.fromkeys(incremental_gen(Random(seed), **varied))
+    queries = (
+        Query(name=f"q{number}", window=window, aggregates={"n": count()}, time="ts")
+        for number, window in enumerate(windows)
+    )
+    return Workload(queries=tuple(queries), rate=rate)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
     """One experiment: the figure, what is varied, and the paper's greatest gain of SlickDeque."""
@@ -45,10 +62,11 @@ class Sweep:
     values: Sequence[float]
     paper: str
 
-    def draw(self, value: float, seed: int) -> list[Group]:
-        """Draws one workload: the groups of its distinct windows."""
-        varied: dict[str, Any] = {} if self.name == "rate" else {self.name: value}
-        return same_edges(dict.fromkeys(incremental_gen(Random(seed), **varied)))
+    def draw(self, value: float, seed: int) -> Workload:
+        """Draws one workload of distinct windows and one key."""
+        if self.name == "rate":
+            return draw_workload(seed, rate=value)
+        return draw_workload(seed, **{self.name: value})
 
 
 SWEEPS = tuple(
@@ -63,21 +81,20 @@ SWEEPS = tuple(
 )
 
 
-def _weave(groups: list[Group], rate: float, technique: str) -> tuple[float, int]:
-    cost = GroupCost(overhead=rate, technique=technique)
-    trees = weave_groups(groups, cost)
-    return cost.plan(trees), len(trees)
-
-
-def _triweave(groups: list[Group], rate: float, technique: str) -> tuple[float, int]:
-    trees = triweave_groups(groups, technique=technique)
-    return triweave_cost(trees, rate=rate, technique=technique), len(trees)
-
-
-OPTIMIZERS: dict[str, Callable[[list[Group], float, str], tuple[float, int]]] = {
-    "Weave Share": _weave,
-    "TriWeave": _triweave,
+# How each optimizer groups windows, and what its groups cost.
+OPTIMIZERS: dict[str, tuple[Grouper, Pricer]] = {
+    "Weave Share": (weave_groups, lambda groups, cost: cost.plan(groups)),
+    "TriWeave": (triweave_groups, triweave_cost),
 }
+
+
+def plan_groups(work: Workload, optimizer: str, technique: str) -> tuple[float, int]:
+    """Returns the cost and the number of the trees of an optimizer, for one technique's Ω."""
+    group, price = OPTIMIZERS[optimizer]
+    forced = workload(work, options=PlanOptions(technique=technique))
+    cost = cost_of_groups(work.periodic_queries, forced)
+    trees = group(same_edges(query.periodic_window for query in work.periodic_queries), cost)
+    return price(trees, cost), len(trees)
 
 
 def run(*, repeats: int = 10, sweeps: Sequence[Sweep] = SWEEPS) -> Experiment:
@@ -107,9 +124,8 @@ def _lines(sweep: Sweep, optimizer: str, repeats: int, trees: Trees) -> Lines:
     lines: Lines = {name: [] for name in TECHNIQUES.values()}
     for value in sweep.values:
         drawn = [sweep.draw(value, seed) for seed in range(repeats)]
-        rate = value if sweep.name == "rate" else 1.0
         for technique, name in TECHNIQUES.items():
-            plans = [OPTIMIZERS[optimizer](groups, rate, technique) for groups in drawn]
+            plans = [plan_groups(each, optimizer, technique) for each in drawn]
             lines[name].append((value, mean(cost for cost, _ in plans)))
             trees.setdefault((optimizer, technique), []).extend(count for _, count in plans)
     return lines

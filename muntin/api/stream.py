@@ -72,7 +72,7 @@ def start(
     if stored is not None and not stored.running.own_definitions:
         asked = stream_input(queries, data, watermark, own_definitions=False)
         source = source_of(asked, late=late is not None)
-    plan = _plan(asked.queries, options.strategy, options.planning)
+    plan = _plan(asked.queries, options.strategy, options.plan_options)
     plan = plan_for_stream(plan)
     if stored is not None and options.drops_queries:
         plan = without_dropped(plan, stored.running)
@@ -148,4 +148,4 @@ def _plan(queries: Queries, strategy: str, options: PlanOptions) -> Plan:
     """Returns a plan as it is, and optimizes queries."""
     if isinstance(queries, Plan):
         return queries
-    return optimize(workload(queries).with_options(options), strategy)
+    return optimize(workload(queries, options=options), strategy)

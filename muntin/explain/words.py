@@ -10,7 +10,7 @@ from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
 from muntin.model.trees import Tree, TreeNode
 from muntin.model.windows import Slicing, Window
 from muntin.model.workload import ASSUMED_KEYS, ASSUMED_RATE
-from muntin.optimizer.costs import live_pairs
+from muntin.optimizer.cost_models import live_pairs
 from muntin.optimizer.edges import slicing
 from muntin.sql_text import SqlText
 

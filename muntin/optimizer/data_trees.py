@@ -111,7 +111,7 @@ def data_tree(grouping: Grouping, queries: Sequence[Query], workload: Workload) 
     handed = workload.rate
     # In a batch whose keys are not known, events of a key may be far apart.
     if grain is not None and (workload.keys_known or workload.seconds is None):
-        handed = costs.live_pairs(SECOND / grain, rate=workload.rate, keys=workload.keys)
+        handed = costs.pairs(SECOND / grain, workload, rate=workload.rate, keys=workload.keys)
     tree = DataTree(
         grouping=grouping,
         grain=grain,

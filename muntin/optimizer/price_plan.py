@@ -186,7 +186,7 @@ class PassCandidate:
 
     def _rows(self, rate: float) -> float:
         """Returns how many rows per second a GROUP BY makes of events of this rate."""
-        return costs.live_pairs(self.slicing.rate, rate=rate, keys=self._live_keys)
+        return costs.pairs(self.slicing.rate, self.workload, rate=rate, keys=self._live_keys)
 
     @cached_property
     def _live_keys(self) -> float:
@@ -196,8 +196,9 @@ class PassCandidate:
     def _partials(self, tree: PeriodicTree) -> float:
         """Returns the partials of a tree's slices per second."""
         if id(tree) not in self.known:
-            self.known[id(tree)] = costs.live_pairs(
+            self.known[id(tree)] = costs.pairs(
                 tree.slicing.rate,
+                self.workload,
                 rate=self._rate(tree),
                 keys=self.workload.keys_of(tree.grouping.keys),
             )
@@ -205,8 +206,10 @@ class PassCandidate:
 
     def _values_per_second(self, tree: PeriodicTree, value: str) -> float:
         """Returns how many values the sets of a tree's slices have per second."""
-        rate, pairs = self._rate(tree), self.workload.pairs_of(value, tree.grouping.keys)
-        return rate if pairs is None else costs.live_pairs(tree.slicing.rate, rate=rate, keys=pairs)
+        rate, live = self._rate(tree), self.workload.pairs_of(value, tree.grouping.keys)
+        if live is None:
+            return rate
+        return costs.pairs(tree.slicing.rate, self.workload, rate=rate, keys=live)
 
 
 def _sets_of_values(tree: PeriodicTree) -> list[str]:

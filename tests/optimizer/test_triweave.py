@@ -16,7 +16,7 @@ from muntin.optimizer.exact import cheapest_partition
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.triweave import triweave, triweave_cost, triweave_groups
-from muntin.optimizer.weave_share.groups import group_of, same_edges
+from muntin.optimizer.weave_share.groups import GroupCost, group_of, same_edges
 from tests.support import window_sets as my
 from tests.support.examples import examples
 from tests.support.woven import sets, window
@@ -29,17 +29,20 @@ distinct_windows = st.lists(my.windows(unit=SECOND), min_size=1, max_size=6, uni
 
 @given(distinct_windows)
 def test_each_tree_pays_for_the_finest_slices(windows):
-    groups = triweave_groups(same_edges(windows), technique="panes")
+    cost = GroupCost(overhead=7.0)
+    groups = triweave_groups(same_edges(windows), cost)
     finest = group_of(windows).rate
     expected = 7.0 + len(groups) * finest + sum(g.rate * g.load.overlap for g in groups)
-    assert triweave_cost(groups, rate=7.0, technique="panes") == pytest.approx(expected)
+    assert triweave_cost(groups, cost) == pytest.approx(expected)
 
 
 @settings(max_examples=examples(25))
 @given(distinct_windows, st.sampled_from(["panes", "two_stacks"]))
 def test_greedy_groups_cost_between_the_best_ones_and_those_of_equal_edges(windows, technique):
+    model = GroupCost(overhead=0.0, technique=technique)
+
     def cost(groups):
-        return triweave_cost(groups, rate=0.0, technique=technique)
+        return triweave_cost(groups, model)
 
     finest = group_of(windows).rate
     best = cheapest_partition(
@@ -49,7 +52,7 @@ def test_greedy_groups_cost_between_the_best_ones_and_those_of_equal_edges(windo
     )
     least = cost([group_of(windows[i] for i in part) for part in best])
     apart = same_edges(windows)
-    found = cost(triweave_groups(apart, technique=technique))
+    found = cost(triweave_groups(apart, model))
     # Two groups are joined only where that saves.
     assert least * (1 - 1e-9) <= found <= cost(apart) * (1 + 1e-9)
 

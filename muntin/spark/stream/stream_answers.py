@@ -19,16 +19,16 @@ from muntin.runtime.state.figures import ALL, ARRIVED, FIGURE, KEYS, TREE
 from muntin.runtime.state.stream_tree import StreamTree
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.relations import Relations, naming_query, naming_refused_query
+from muntin.spark.binding.relations import Relations, name_query_in_errors, naming_refused_query
 from muntin.spark.engine.listeners import Report
 from muntin.spark.output.numbered_rows import (
     NUMBER,
     PART,
     NumberedRows,
+    merge_parts,
     number_rows,
     project_by_number,
     project_parts,
-    rows_of_whole_queries,
 )
 from muntin.spark.output.project import Bounds, Output, Projection, from_slots, projection
 from muntin.spark.output.stacking import QUERY, check_names, long_form
@@ -178,7 +178,7 @@ class StreamAnswers:
         """Each row once for every query that asks for it, with the query's number."""
 
         def answer(name: str) -> DataFrame:
-            with naming_query(self._query(name)):
+            with name_query_in_errors(self._query(name)):
                 return self.of(name, answers)
 
         with naming_refused_query(answer, self.queries):
@@ -188,7 +188,7 @@ class StreamAnswers:
                 projections = {**projections, LATE_ROWS: Projection(outputs=(rows,))}
                 called = {**called, LATE_ROWS: LATE_ROWS}
             each = number_rows(projections, self._nodes, self._with_node_numbers(answers))
-            return rows_of_whole_queries(each, called)
+            return merge_parts(each, called)
 
     @cached_property
     def _filtered_queries(self) -> list[str]:
@@ -262,7 +262,7 @@ class StreamAnswers:
         tree, number = self.places[name]
         bound = self._bound[tree.number]
         query = self._parts[name]
-        with naming_query(query.whole_query):
+        with name_query_in_errors(query.whole_query):
             projected = projection(
                 query,
                 from_slots(tree.tree.nodes[number], tree.layout, bound),

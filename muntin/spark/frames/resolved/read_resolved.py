@@ -20,7 +20,7 @@ from muntin.spark.frames.frame_queries import (
     FrameGroup,
     FrameQuery,
     Watermark,
-    noting_reason,
+    note_reason,
     statement_of,
     table_of_group,
 )
@@ -44,7 +44,7 @@ def read_resolved(
     """
     chains: dict[str, Chain] = {}
     for name, frame in frames.items():
-        with noting_reason(reasons, name):
+        with note_reason(reasons, name):
             chains[name] = chain_of(frame)
     groups = []
     for number, members in enumerate(_over_same_rows(chains, session)):
@@ -54,11 +54,11 @@ def read_resolved(
         meanings = computed_columns(base, session) if own_definitions else None
         relation = Relation(base=base, session=session, meanings=meanings)
         below = {name: chain.above_base(count) for name, chain in members.items()}
-        groups.append(_group(below, relation, table_of_group(number), frames, reasons))
+        groups.append(_group_queries(below, relation, table_of_group(number), frames, reasons))
     return groups
 
 
-def _group(
+def _group_queries(
     chains: Mapping[str, Chain],
     relation: Relation,
     table: str,
@@ -70,7 +70,7 @@ def _group(
     written: dict[str, WrittenQuery] = {}
     for name, chain in chains.items():
         frame = frames[name]
-        with noting_reason(reasons, name):
+        with note_reason(reasons, name):
             shape = shape_of(chain, _columns_of(base, chain.base), session)
             labels = frame.columns if frame.isStreaming else [None] * len(shape.columns)
             written[name] = write_query(
