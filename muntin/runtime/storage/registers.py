@@ -26,7 +26,7 @@ from muntin.runtime.storage.register_union import (
     union_of_events,
     union_of_rows,
 )
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 Floats = NDArray[np.float64]
 # Up to here a count by zero registers is better, by the bits of address.
@@ -259,5 +259,5 @@ def _bias_of(estimate: Any, raw: Any, biases: Any) -> Any:
     return total / (last - first)
 
 
-_in_order, _bias = inlined(_inverse_in_order), inlined(_bias_of)
-_estimate: Any = compiled(_fill_estimates)
+_in_order, _bias = inline(_inverse_in_order), inline(_bias_of)
+_estimate: Any = compile_kernel(_fill_estimates)

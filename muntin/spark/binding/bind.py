@@ -34,7 +34,7 @@ from muntin.spark.binding.leave_to_spark import (
     reason_of_periodic,
     reason_of_records,
 )
-from muntin.spark.binding.relations import Relations, is_ansi, naming_query
+from muntin.spark.binding.relations import Relations, is_ansi, name_query_in_errors
 from muntin.spark.binding.runtime_types import can_be_key, is_compiled, is_order_known
 from muntin.spark.error_text import first_line
 from muntin.sql.filters import is_reference
@@ -216,7 +216,7 @@ def _types_of(
         for query in queries:
             if query.is_periodic:
                 relations.check(query.whole_query)
-            with naming_query(query):
+            with name_query_in_errors(query):
                 answer_types([tree.grouping], tuple(query.aggregates.values()), relations)
         raise RunError(f"the queries of {tree.grouping}: {first_line(error)}") from None
 
@@ -263,7 +263,7 @@ def _check_window(query: Query, relations: Relations) -> None:
     columns = {**conditions, **measures, **others}
     if not columns:
         return
-    with naming_query(query):
+    with name_query_in_errors(query):
         schema = relations.sql(
             select_events(query.grouping, {name: f"({sql})" for name, sql in columns.items()})
         ).schema

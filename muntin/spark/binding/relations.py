@@ -167,7 +167,7 @@ class Relations:
     def check(self, query: Query | PlainQuery) -> DataFrame:
         """Returns plain Spark's DataFrame of a query; raises `RefusedError` if Spark refuses it."""
         if query not in self._checked:
-            with naming_query(query):
+            with name_query_in_errors(query):
                 text = query.to_sql() if isinstance(query, Query) else query.statement
                 self._checked[query] = self.sql(text)
         return self._checked[query]
@@ -180,7 +180,7 @@ class Relations:
 
 
 @contextmanager
-def naming_query(query: Query | PlainQuery) -> Iterator[None]:
+def name_query_in_errors(query: Query | PlainQuery) -> Iterator[None]:
     """Turn an error of Spark's analysis in the block into a `RefusedError` that names the query."""
     try:
         yield

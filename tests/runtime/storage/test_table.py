@@ -45,7 +45,7 @@ def test_partials_are_written_as_they_are_read(name):
         }
     twice = storage.write(partials.concatenate(partials.rows(1)))
     assert twice[storage.columns[0]].to_pylist() == [*values[0], *values[0][1:]]
-    nothing = storage.write(storage.missing(2).concatenate(partials))
+    nothing = storage.write(storage.missing_partials(2).concatenate(partials))
     assert nothing[storage.columns[0]].to_pylist()[2:] == values[0]
 
 
