@@ -131,7 +131,7 @@ def tree_each_cost(workload: Workload) -> float:
     """Returns the cost of the queries of one grouping with a tree each."""
     return data_trees_cost(workload) + sum(
         count * single_cost(window, aggregates, workload, columns=columns)
-        for (window, aggregates, columns), count in _alike(workload).items()
+        for (window, aggregates, columns), count in _queries_of_equal_cost(workload).items()
     )
 
 
@@ -142,11 +142,11 @@ def plain_spark_cost(workload: Workload) -> float:
     """
     return data_trees_cost(workload) + sum(
         count * costs.plain_cost(window, aggregates, workload)
-        for (window, aggregates, _), count in _alike(workload).items()
+        for (window, aggregates, _), count in _queries_of_equal_cost(workload).items()
     )
 
 
-def _alike(workload: Workload) -> Counter[tuple[Window, frozenset[Aggregate], int]]:
+def _queries_of_equal_cost(workload: Workload) -> Counter[tuple[Window, frozenset[Aggregate], int]]:
     """Counts queries that cost the same: there may be very many of them."""
     return Counter(
         (
