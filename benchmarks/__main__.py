@@ -12,16 +12,11 @@ import typer
 from rich.console import Console
 
 from benchmarks.harness.sets import PERIODIC, SETS
-from benchmarks.papers.optimizer_techniques import run as optimizer_techniques
-from benchmarks.papers.subsume import run as subsume
-from benchmarks.papers.techniques import run as techniques
-from benchmarks.papers.udw import run as user_defined
-from benchmarks.papers.weave import ranges as weave_ranges
-from benchmarks.papers.weave import run as weave
+from benchmarks.papers import factor_plans, optimizer_techniques, subsume, techniques, udw, weave
+from benchmarks.papers.factor_settings import SETTINGS, USUAL, read_settings
 from benchmarks.spark.cold import EVENTS, cold_starts
 from benchmarks.spark.factor import run_factor
 from benchmarks.spark.factor_report import join_reports, read_reports
-from benchmarks.spark.factor_settings import SETTINGS, USUAL, read_settings
 from benchmarks.spark.memory import HEAP, measure_peaks
 from benchmarks.spark.sharing import REPEATS, read_sets, sharing
 from benchmarks.spark.stream_long import BATCHES, long_run
@@ -37,13 +32,35 @@ bench = typer.Typer(
     help="Measure muntin beside plain Spark on this machine.", rich_markup_mode=None
 )
 
+Sets = Annotated[str, typer.Option(metavar="NAMES", help=f"Sets of queries, of {', '.join(SETS)}.")]
+Settings = Annotated[
+    str,
+    typer.Option(metavar="NAMES", help=f"Of {', '.join(SETTINGS)}.", show_default=False),
+]
+Earlier = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--with", metavar="FILE", help="Add the figures of an earlier --json. Repeatable."
+    ),
+]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes and repeats, for a first look.")]
 Repeats = Annotated[int, typer.Option(metavar="N", min=1, help="Timed runs of each.")]
 Events = Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")]
-Devices = Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")]
+Keys = Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")]
+Records = Annotated[int, typer.Option(metavar="N", min=1000, help="How many records.")]
+Seconds = Annotated[int, typer.Option(metavar="N", min=1, help="Length of the timed stream.")]
+Planned = Annotated[int, typer.Option(metavar="N", min=1000, help="Plan up to so many, for time.")]
 Workloads = Annotated[
-    int, typer.Option(metavar="N", min=1, help="Workloads that a point is the average of.")
+    int, typer.Option(metavar="N", min=1, help="Workloads that a point averages.")
 ]
+WindowSets = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Window sets of each setting; the paper has 10.")
+]
+
+# What runs if nothing is named.
+_PERIODIC = ",".join(PERIODIC)
+_STREAMED = ",".join(name for name in STREAMED if name in PERIODIC)
+_USUAL = ",".join(USUAL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,10 +69,6 @@ class OutputOptions:
 
     json: Path | None = option("FILE", "Write the figures to a file, too.")
     pictures: Path | None = option("DIR", "Draw the figures, too, if there are any (matplotlib).")
-
-    def check(self) -> None:
-        """Refuses a JSON file that cannot be written, before anything runs."""
-        check_file(self.json, "--json")
 
     def write_json(self, report: Any) -> None:
         """Writes the figures of a report, if a file was named."""
@@ -73,12 +86,12 @@ class OutputOptions:
                 print(f"drawn: {path}")
 
 
-def _command(name: str, summary: str) -> Callable[[Callable[..., Any]], None]:
+def _command(name: str) -> Callable[[Callable[..., Any]], None]:
     """Registers a function that returns a report as a command that publishes it."""
 
     def register(verb: Callable[..., Any]) -> None:
         def command(output: OutputOptions, **values: Any) -> None:
-            output.check()
+            check_file(output.json, "--json")
             report = verb(**values)
             if isinstance(report, Iterator):
                 # A long benchmark yields the report so far after each part.
@@ -92,7 +105,7 @@ def _command(name: str, summary: str) -> Callable[[Callable[..., Any]], None]:
         parameters = [each.replace(kind=own.kind) for each in signature.parameters.values()]
         command.__doc__ = verb.__doc__
         command.__signature__ = inspect.Signature([own, *parameters])  # type: ignore[attr-defined]
-        bench.command(name, short_help=summary)(with_option_groups(command))
+        bench.command(name)(with_option_groups(command))
 
     return register
 
@@ -103,21 +116,18 @@ def _show_help(context: typer.Context) -> None:
         print(context.get_help())
 
 
-@_command("sharing", "Sets of queries, plain Spark beside muntin.")
-def sharing_verb(
-    sets: Annotated[
-        str, typer.Option(metavar="NAMES", help=f"Sets of queries: {', '.join(SETS)}.")
-    ] = ",".join(PERIODIC),
+@_command("sharing")
+def _sharing(
+    sets: Sets = _PERIODIC,
     events: Events = 5_000_000,
-    keys: Devices = 100,
+    keys: Keys = 100,
     repeats: Repeats = REPEATS,
     strategy: Strategy = None,
 ) -> Any:
-    """Sets of window queries as plain Spark and as muntin: CPU, wall time, rows, equality.
+    """Sets of queries, plain Spark beside muntin. CPU, wall time, rows, equality.
 
     \b
-    $ python -m benchmarks sharing --sets one,dash10 --events 1000000
-    $ python -m benchmarks sharing --json sharing.json
+    $ python -m benchmarks sharing --sets one,dash10 --events 1000000 --json sharing.json
 
     docs/benchmarks.md describes the sets. Plain Spark would take hours for mix100 and teams100, so
     it answers a few events, for the comparison. For distinct10, quantile10 and sketch10 it answers
@@ -143,27 +153,24 @@ class OtherStreams:
     batches: int = option("N", "How many batches, with --long.", default=BATCHES, min=1)
 
 
-@_command("streaming", "The same sets as streams.")
-def streaming_verb(
+@_command("streaming")
+def _streaming(
     other: OtherStreams,
-    sets: Annotated[
-        str, typer.Option(metavar="NAMES", help=f"Sets of queries: {', '.join(STREAMED)}.")
-    ] = ",".join(name for name in STREAMED if name in PERIODIC),
+    sets: Sets = _STREAMED,
     events: Events = 5_000_000,
-    keys: Devices = 100,
+    keys: Keys = 100,
     repeats: Repeats = 3,
     strategy: Strategy = None,
 ) -> Any:
-    """Sets of window queries as plain Spark's streams and as one pipeline: CPU of warm batches.
+    """The same sets as streams. CPU of warm batches, plain Spark's streams beside one pipeline.
 
     \b
-    $ python -m benchmarks streaming --sets one,dash10
-    $ python -m benchmarks streaming --json streaming.json
+    $ python -m benchmarks streaming --sets one,dash10 --json streaming.json
     $ python -m benchmarks streaming --state
     $ python -m benchmarks streaming --long --batches 500
 
     Twenty files, four in a batch; the last three of five batches count. Plain Spark runs a
-    streaming query for each query of a set. The sets are those of `python -m benchmarks sharing`.
+    streaming query for each query of a set. The sets are some of `python -m benchmarks sharing`.
     Spark refuses count(DISTINCT) in streams, so beside distinct10 it runs the query of `one`.
     """
     names = read_streamed_sets(sets)
@@ -176,35 +183,25 @@ def streaming_verb(
     return streaming(session, names, strategy=strategy or STEADY, **scale)
 
 
-@_command("memory", "A million keys; 50 million events of one.")
-def memory_verb(
-    keys: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Keys, with an event each, of two shapes.")
-    ] = 1_000_000,
-    events: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Events of the one key of another shape.")
-    ] = 50_000_000,
-    strategy: Strategy = None,
-) -> Any:
-    """Many keys, one key with many events, a hundred queries that differ: memory of all processes.
+@_command("memory")
+def _memory(keys: Keys = 1_000_000, events: Events = 50_000_000, strategy: Strategy = None) -> Any:
+    """A million keys; 50 million events of one. Memory of all processes.
 
     \b
-    $ python -m benchmarks memory
     $ python -m benchmarks memory --keys 100000 --events 5000000 --json memory.json
+
+    The keys have an event each, for a few queries and for a hundred that differ; the events are
+    those of one more key.
     """
     session = measured_session(HEAP)
     return measure_peaks(session, keys=keys, events=events, strategy=strategy or DEFAULT)
 
 
-@_command("cold", "The first queries of a new process.")
-def cold_verb(
-    repeats: Repeats = 3,
-    events: Events = EVENTS,
-) -> Any:
-    """Two and ten queries in new processes: CPU without compiled kernels, with them, and after.
+@_command("cold")
+def _cold(repeats: Repeats = 3, events: Events = EVENTS) -> Any:
+    """The first queries of a new process. CPU without compiled kernels, with them, and after.
 
     \b
-    $ python -m benchmarks cold
     $ python -m benchmarks cold --repeats 1 --json cold.json
 
     Takes about five minutes on two cores.
@@ -212,9 +209,9 @@ def cold_verb(
     return cold_starts(measured_session(), events=events, repeats=repeats)
 
 
-@_command("techniques", "What a slide costs by each technique.")
-def techniques_verb(quick: Quick = False) -> Any:
-    """Every technique on one core: time per slide, tail latency, memory. Spark is not started.
+@_command("techniques")
+def _techniques(quick: Quick = False) -> Any:
+    """What a slide costs by each technique. Time, tail latency and memory on one core, no Spark.
 
     \b
     $ python -m benchmarks techniques --quick
@@ -222,93 +219,77 @@ def techniques_verb(quick: Quick = False) -> Any:
 
     All of it takes some five minutes.
     """
-    return techniques(quick=quick)
+    return techniques.run(quick=quick)
 
 
-@_command("udw", "User-defined windows: Cutty beside other ways to slice.")
-def udw_verb(
-    records: Annotated[
-        int, typer.Option(metavar="N", min=1000, help="How many records the stream has.")
-    ] = 1_000_000,
-) -> Any:
-    """Periodic windows and sessions, 1 to 100 queries: combines, partials stored, records a second.
+@_command("udw")
+def _udw(records: Records = 1_000_000) -> Any:
+    """Cutty beside other ways to slice. Combines, partials stored, records a second.
 
     \b
-    $ python -m benchmarks udw
     $ python -m benchmarks udw --records 33000000 --json udw.json
 
-    One core, without Spark: figures 8 and 9 of the Cutty paper. A million records take a minute.
+    Periodic windows and sessions, 1 to 100 queries, on one core, without Spark: figures 8 and 9 of
+    the Cutty paper. A million records take a minute.
     """
-    return user_defined(records=records)
+    return udw.run(records=records)
 
 
-@_command("weave", "Weave Share beside its rivals, by cost and time.")
-def weave_verb(
-    quick: Quick = False,
-    queries: Annotated[
-        int, typer.Option(metavar="N", min=1_000, help="Plan up to so many queries, for time.")
-    ] = 100_000,
-    repeats: Workloads = 1,
-) -> Any:
-    """The figures of Weave Share: costs of plans, and time to plan. Spark is not started.
+@_command("weave")
+def _weave(quick: Quick = False, queries: Planned = 100_000, repeats: Workloads = 1) -> Any:
+    """Weave Share beside its rivals, by cost and time. Spark is not started.
 
     \b
-    $ python -m benchmarks weave --quick
     $ python -m benchmarks weave --json weave.json --pictures pictures
     $ python -m benchmarks weave --quick --queries 1000000
 
-    All of it takes minutes.
+    All figures take minutes.
     """
-    return weave(weave_ranges(queries, repeats, quick=quick))
+    return weave.run(weave.ranges(queries, repeats, quick=quick))
 
 
-@_command("techniques-in-optimizers", "Plans by each technique's cost.")
-def optimizer_techniques_verb(repeats: Workloads = 10) -> Any:
-    """Weave Share and TriWeave with each technique's operations. Spark is not started.
+@_command("techniques-in-optimizers")
+def _techniques_in_optimizers(repeats: Workloads = 10) -> Any:
+    """Plans by each technique's cost. Weave Share and TriWeave; Spark is not started.
 
     \b
-    $ python -m benchmarks techniques-in-optimizers --repeats 1
     $ python -m benchmarks techniques-in-optimizers --json optimizers.json --pictures pictures
     """
-    return optimizer_techniques(repeats=repeats)
+    return optimizer_techniques.run(repeats=repeats)
 
 
-@_command("subsume", "Subsumption's groups, state and time.")
-def subsume_verb(
-    seconds: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How long the timed stream is.")
-    ] = 120,
-) -> Any:
-    """Thousands of windows grouped by subsumption: groups, state, cost, time. Spark is not started.
+@_command("subsume")
+def _subsume(seconds: Seconds = 120) -> Any:
+    """Subsumption's groups, state and time. Thousands of windows; Spark is not started.
 
     \b
-    $ python -m benchmarks subsume
     $ python -m benchmarks subsume --json subsume.json --pictures pictures
     """
-    return subsume(seconds=seconds)
+    return subsume.run(seconds=seconds)
 
 
-@_command("factor", "Factor Windows' window sets on Spark.")
-def factor_verb(
-    settings: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMES", help=f"Generator settings: {', '.join(SETTINGS)}.", show_default=False
-        ),
-    ] = ",".join(USUAL),
+@_command("factor-plans")
+def _factor_plans(sets: WindowSets = 10) -> Any:
+    """Factor Windows' window sets by the cost model. Spark is not started.
+
+    \b
+    $ python -m benchmarks factor-plans --json plans.json --pictures pictures
+
+    What plans without and with factor windows save, how many factor windows there are, the time to
+    plan (figure 12), and how far algorithm 3 is from the optimum.
+    """
+    return factor_plans.run(sets=sets)
+
+
+@_command("factor")
+def _factor(
+    settings: Settings = _USUAL,
     events: Events = 10_000_000,
-    sets: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Window sets of each setting; the paper has 10.")
-    ] = 1,
+    sets: WindowSets = 1,
     repeats: Repeats = 2,
-    earlier: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--with", metavar="FILE", help="Show the figures of an earlier --json, too. Repeatable."
-        ),
-    ] = None,
+    earlier: Earlier = None,
 ) -> Any:
-    """Window sets of Factor Windows: plain Spark, plans without and with factor windows.
+    """Factor Windows' window sets on Spark. Plain Spark, plans without and with factor windows.
 
     \b
     $ python -m benchmarks factor --settings S-5-tumbling --events 1000000

@@ -12,10 +12,10 @@ class ModelError(MuntinError):
 
 
 class ParseError(MuntinError):
-    """Text that is neither a shared query nor a statement Spark could run.
+    """SQL that Spark is certain to refuse.
 
-    `line` and `column` count from 1; they are None if no place is at fault. `message` is the error
-    without its place.
+    `line` and `column` count from 1; they are None if the error is not at one position. `message`
+    is the error without its place.
     """
 
     def __init__(self, message: str, *, line: int | None = None, column: int | None = None) -> None:
@@ -35,22 +35,22 @@ class RunError(MuntinError):
 
 
 class RefusedError(RunError):
-    """A query that Spark rejects: `query` is its name, `said` is Spark's message.
+    """A query that Spark rejects: `query` is its name.
 
     `fragment` is the piece of the statement that Spark points at, if any.
     """
 
-    def __init__(self, query: str, said: str, fragment: str | None = None) -> None:
-        super().__init__(f"query {query!r}: {said}")
+    def __init__(self, query: str, spark_message: str, fragment: str | None = None) -> None:
+        super().__init__(f"query {query!r}: {spark_message}")
         self.query = query
-        self.said = said
+        self.spark_message = spark_message
         self.fragment = fragment
 
 
-def described(value: object) -> str:
-    """Returns the type of a value for a message, with the library that it is of.
+def type_name(value: object) -> str:
+    """Returns the name of a value's type, with the library that defines it, for error messages.
 
-    >>> described([1]), described("text")
+    >>> type_name([1]), type_name("text")
     ('list', 'str')
     """
     kind = type(value)
@@ -58,11 +58,11 @@ def described(value: object) -> str:
     return kind.__name__ if library == "builtins" else f"{library}.{kind.__name__}"
 
 
-def no_frame(name: str, value: object) -> RunError:
-    """Returns the error for something else than a DataFrame of Spark's."""
-    is_table = described(value).split(".")[0] in {"pandas", "polars", "pyarrow"}
+def not_a_dataframe(name: str, value: object) -> RunError:
+    """Returns the error for a value that is no DataFrame of Spark's."""
+    is_table = type_name(value).split(".")[0] in {"pandas", "polars", "pyarrow"}
     hint = "; spark.createDataFrame makes one of it" if is_table else ""
-    return RunError(f"{name} must be a DataFrame of Spark's, not {described(value)}{hint}")
+    return RunError(f"{name} must be a DataFrame of Spark's, not {type_name(value)}{hint}")
 
 
 def nearest(word: str, allowed: list[str]) -> str:

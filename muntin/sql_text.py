@@ -13,7 +13,7 @@ _COMMENT = re.compile(rf"(?P<kept>{_QUOTED})|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _PIECES = re.compile(f"({_QUOTED})", re.DOTALL)
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Returns a column name in backquotes."""
     return "`" + name.replace("`", "``") + "`"
 
@@ -44,29 +44,24 @@ def literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def only_where(condition: str, value: str) -> str:
+def case_when(condition: str, value: str) -> str:
     """Returns SQL that computes a value where a condition holds, and is null elsewhere."""
     return f"CASE WHEN {condition} THEN {value} END"
 
 
 @lru_cache(maxsize=4096)
-def uncommented(text: str) -> str:
+def strip_comments(text: str) -> str:
     """Removes comments, so that SQL appended after it is not commented out."""
     return _COMMENT.sub(lambda match: match["kept"] or " ", text).strip()
 
 
 @lru_cache(maxsize=4096)
-def squeeze(text: str) -> str:
+def collapse_spaces(text: str) -> str:
     """Replaces each run of white space outside quotes by one space, to compare SQL."""
     pieces = _PIECES.split(text.strip())
     return "".join(
         piece if index % 2 else re.sub(r"\s+", " ", piece) for index, piece in enumerate(pieces)
     )
-
-
-def _table_sql(table: str) -> str:
-    """Returns a table's name as SQL: Spark takes letters beyond ASCII only in backquotes."""
-    return table if table.isascii() else ".".join(map(quoted, name_parts(table)))
 
 
 @dataclass(frozen=True)
@@ -85,12 +80,16 @@ class SqlText:
 
     def fill(self, names: Mapping[str, str] | None = None) -> str:
         """Returns the text, each table replaced by its entry in `names` if there is one."""
-        filled = [self.parts[0]]
+        text = self.parts[0]
         for table, part in zip(self.tables, self.parts[1:], strict=True):
-            filled += [(names or {}).get(table, _table_sql(table)), part]
-        return "".join(filled)
+            name = (names or {}).get(table, table)
+            if name == table and not table.isascii():
+                # Spark takes letters beyond ASCII only in backquotes.
+                name = ".".join(map(quote_name, name_parts(table)))
+            text += name + part
+        return text
 
-    def inside(self, before: str, after: str) -> "SqlText":
+    def surround(self, before: str, after: str) -> "SqlText":
         """Returns the text with `before` and `after` around it."""
         parts = list(self.parts)
         parts[0] = before + parts[0]
@@ -98,7 +97,7 @@ class SqlText:
         return SqlText(parts=tuple(parts), tables=self.tables)
 
     @staticmethod
-    def joined(*texts: "SqlText | str") -> "SqlText":
+    def concat(*texts: "SqlText | str") -> "SqlText":
         """Returns texts one after the other."""
         parts = [""]
         tables: list[str] = []
@@ -121,7 +120,7 @@ class SqlText:
     @staticmethod
     def table(name: str) -> "SqlText":
         """Returns a relation that is one table, with its own name as alias."""
-        return SqlText(parts=("", f" AS {quoted(name_parts(name)[-1])}"), tables=(name,))
+        return SqlText(parts=("", f" AS {quote_name(name_parts(name)[-1])}"), tables=(name,))
 
     def __str__(self) -> str:
         return self.fill()

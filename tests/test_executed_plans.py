@@ -2,7 +2,7 @@
 
 import pytest
 
-from muntin.spark.engine.settings import settings
+from muntin.spark.engine.settings import temporary_settings
 from tests.support.executed_plans import columns_read, scans
 
 
@@ -15,7 +15,7 @@ def files(spark, tmp_path_factory):
 
 @pytest.fixture(params=["true", "false"])
 def adaptive(request, spark):
-    with settings(spark, {"spark.sql.adaptive.enabled": request.param}):
+    with temporary_settings(spark, {"spark.sql.adaptive.enabled": request.param}):
         yield
 
 
@@ -31,7 +31,7 @@ def test_each_part_of_a_union_scans(files, adaptive):
 
 def test_what_is_reused_is_scanned_once(spark, files, adaptive):
     # Without broadcasts, both sides of the join read the same exchange.
-    with settings(spark, {"spark.sql.autoBroadcastJoinThreshold": "-1"}):
+    with temporary_settings(spark, {"spark.sql.autoBroadcastJoinThreshold": "-1"}):
         joined = sums(files).join(sums(files).withColumnRenamed("sum(id)", "again"), "key")
         assert scans(joined) == 1
         assert joined.count() == 3

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muntin.sql_text import SqlText, name_parts, quoted, squeeze, uncommented
+from muntin.sql_text import SqlText, collapse_spaces, name_parts, quote_name, strip_comments
 
 
 def test_squeezing_leaves_quotes_alone():
-    assert squeeze("  a   = 'b   c'\n AND `d  e`  = 1 ") == "a = 'b   c' AND `d  e` = 1"
+    assert collapse_spaces("  a   = 'b   c'\n AND `d  e`  = 1 ") == "a = 'b   c' AND `d  e` = 1"
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_squeezing_leaves_quotes_alone():
     ],
 )  # fmt: skip
 def test_comments_go_and_quotes_stay(text, expected):
-    assert uncommented(text) == expected
+    assert strip_comments(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_name_in_parts(text, parts):
 
 @given(st.lists(st.text(min_size=1, max_size=8).filter(lambda one: "\0" not in one), min_size=1))
 def test_quoted_parts_come_back(parts):
-    assert name_parts(".".join(map(quoted, parts))) == parts
+    assert name_parts(".".join(map(quote_name, parts))) == parts
 
 
 @pytest.mark.parametrize(

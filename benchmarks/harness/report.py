@@ -51,6 +51,14 @@ def machine() -> dict[str, object]:
     }
 
 
+class Report:
+    """The figures of a benchmark on Spark: a dataclass, whose subclass has `tables`."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns all figures by name, and the machine."""
+        return {**asdict(self), "machine": machine()}  # type: ignore[call-overload]
+
+
 def session_settings(session: SparkSession) -> dict[str, str]:
     """Returns the SQL settings that a session has besides Spark's defaults."""
     settings = session.conf.getAll
@@ -107,6 +115,13 @@ class Figure:
         columns = [f">{name}" for name in (self.across, *self.lines)]
         return make_table(f"{self.title}: {self.up}", columns, rows)
 
+    def draw(self, folder: Path) -> Path:
+        """Draws the lines."""
+        title = f"{self.result()}\n{self.title}"
+        fill = partial(draw_lines, lines=self.lines, log_x=self.log_x, log_y=self.log_y)
+        path = folder / f"{self.name}.png"
+        return picture(path, fill, title=title, across=self.across, up=self.up)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
@@ -149,11 +164,22 @@ class Experiment:
     claims: list[Claim] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
 
-    def add(self, part: "Experiment") -> None:
-        """Appends the figures, claims and targets of a part."""
-        self.figures.extend(part.figures)
-        self.claims.extend(part.claims)
-        self.targets.extend(part.targets)
+    def add(self, *parts: "Experiment") -> "Experiment":
+        """Appends the figures, claims and targets of parts, and returns the whole."""
+        for part in parts:
+            self.figures.extend(part.figures)
+            self.claims.extend(part.claims)
+            self.targets.extend(part.targets)
+        return self
+
+    def figure(self, name: str, title: str, lines: Lines, **axes: Any) -> Figure:
+        """Appends a figure, and returns it."""
+        self.figures.append(Figure(name=name, title=title, lines=lines, **axes))
+        return self.figures[-1]
+
+    def claim(self, what: str, paper: str, found: str) -> None:
+        """Appends a claim."""
+        self.claims.append(Claim(what=what, paper=paper, found=found))
 
     def to_json(self) -> dict[str, Any]:
         """Returns every point of every figure, the claims, the targets, and the machine."""
@@ -162,8 +188,7 @@ class Experiment:
 
     def tables(self) -> Iterator[Table]:
         """Yields a table for each figure, one of the claims and one of the targets."""
-        for figure in self.figures:
-            yield figure.table()
+        yield from (figure.table() for figure in self.figures)
         if self.claims:
             rows = ((claim.what, claim.paper, claim.found) for claim in self.claims)
             yield make_table(self.title, ("", "paper", "here"), rows)
@@ -173,13 +198,4 @@ class Experiment:
 
     def draw(self, folder: Path) -> list[Path]:
         """Draws a picture for each figure."""
-        return [
-            picture(
-                folder / f"{figure.name}.png",
-                partial(draw_lines, lines=figure.lines, log_x=figure.log_x, log_y=figure.log_y),
-                title=f"{figure.result()}\n{figure.title}",
-                across=figure.across,
-                up=figure.up,
-            )
-            for figure in self.figures
-        ]
+        return [figure.draw(folder) for figure in self.figures]

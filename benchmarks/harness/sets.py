@@ -1,6 +1,6 @@
 """The sets of window queries that `sharing` and `streaming` run."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from random import Random
@@ -53,72 +53,65 @@ def draw_windows(count: int, random: Random) -> list[Window]:
     return in_minutes(*lengths)
 
 
-def _queries(
-    windows: Iterable[Window | Session],
-    aggregates: Mapping[str, Aggregate],
+def _query(
+    number: int,
+    window: Window | Session,
+    aggregates: Aggregate | str,
     keys: Sequence[str] = ("device",),
     where: str | None = None,
+) -> Query:
+    """Returns a query of one aggregate, or of the functions in a text, of `temp`."""
+    name = f"q{number}"
+    if isinstance(aggregates, Aggregate):
+        asked = {"answer": aggregates}
+    else:
+        asked = {function: _of_temp(function) for function in aggregates.split()}
+    return Query(name=name, window=window, aggregates=asked, keys=keys, where=where, time="ts")
+
+
+def _of_temp(function: str) -> Aggregate:
+    return Aggregate(function=function, argument=None if function == "count" else "temp")
+
+
+def _queries(
+    windows: Iterable[Window | Session], aggregates: Aggregate | str = "min"
 ) -> list[Query]:
-    return [
-        Query(
-            name=f"q{index}",
-            window=window,
-            aggregates=aggregates,
-            keys=keys,
-            where=where,
-            time="ts",
-        )
-        for index, window in enumerate(windows)
-    ]
-
-
-def _of_temp(*functions: str) -> dict[str, Aggregate]:
-    return {
-        function: Aggregate(function=function, argument=None if function == "count" else "temp")
-        for function in functions
-    }
+    return [_query(number, window, aggregates) for number, window in enumerate(windows)]
 
 
 def _minimum(*lengths: tuple[int, int]) -> list[Query]:
-    return _queries(in_minutes(*lengths), _of_temp("min"))
+    return _queries(in_minutes(*lengths))
 
 
 def _sessions(*seconds: int) -> list[Query]:
-    return _queries((Session(gap * SECOND) for gap in seconds), _of_temp("min"))
+    return _queries(Session(gap * SECOND) for gap in seconds)
+
+
+def _minute(aggregate: Aggregate) -> list[Query]:
+    return _queries(in_minutes((1, 1)), aggregate)
+
+
+def _dashboard(aggregate: Aggregate | str = "min") -> list[Query]:
+    tumbling = ((m, m) for m in (1, 2, 5, 10, 15, 30, 60))
+    return _queries(in_minutes(*tumbling, (60, 1), (15, 1), (1440, 10)), aggregate)
 
 
 def draw_mix(count: int, seed: int = 11) -> list[Query]:
     """Draws queries from a seed, each with one window and one aggregate of `temp`."""
     random = Random(seed)
-    windows = draw_windows(count, random)
-    return [
-        replace(
-            _queries([window], {name: Aggregate(function=name, argument="temp")})[0],
-            name=f"q{index}",
-        )
-        for index, window in enumerate(windows)
-        for name in [random.choice(_FUNCTIONS)]
-    ]
-
-
-def _minute(aggregate: Aggregate) -> list[Query]:
-    return _queries(in_minutes((1, 1)), {"answer": aggregate})
-
-
-def _dashboard(aggregate: Aggregate | None = None) -> list[Query]:
-    tumbling = ((m, m) for m in (1, 2, 5, 10, 15, 30, 60))
-    windows = in_minutes(*tumbling, (60, 1), (15, 1), (1440, 10))
-    return _queries(windows, _of_temp("min") if aggregate is None else {"answer": aggregate})
+    queries = []
+    for number, window in enumerate(draw_windows(count, random)):
+        function = random.choice(_FUNCTIONS)
+        aggregates = {function: Aggregate(function=function, argument="temp")}
+        queries.append(replace(_query(number, window, function), aggregates=aggregates))
+    return queries
 
 
 def ten_teams() -> list[Query]:
     """Returns ten queries as dashboards ask them, by six sets of keys, some with a filter."""
     return [
-        replace(
-            _queries(in_minutes(lengths), _of_temp(*functions.split()), keys.split(), where)[0],
-            name=f"q{index}",
-        )
-        for index, (keys, where, lengths, functions) in enumerate(_TEN)
+        _query(number, in_minutes(lengths)[0], functions, keys.split(), where)
+        for number, (keys, where, lengths, functions) in enumerate(_TEN)
     ]
 
 
@@ -128,12 +121,10 @@ def draw_teams(count: int, *, key_sets: int = 12, filters: int = 25, seed: int =
     every = [keys for size in range(len(_COLUMNS) + 1) for keys in combinations(_COLUMNS, size)]
     keys = _deal(random.sample(every, key_sets), count, random)
     wheres = _deal(_draw_filters(filters, random), count, random)
-    windows = draw_windows(count, random)
     queries = []
-    for index, (own_keys, where, window) in enumerate(zip(keys, wheres, windows, strict=True)):
-        functions = random.sample(_FUNCTIONS, random.randint(1, 2))
-        (query,) = _queries([window], _of_temp(*functions), own_keys, where)
-        queries.append(replace(query, name=f"q{index}"))
+    for number, window in enumerate(draw_windows(count, random)):
+        functions = " ".join(random.sample(_FUNCTIONS, random.randint(1, 2)))
+        queries.append(_query(number, window, functions, keys[number], wheres[number]))
     return queries
 
 

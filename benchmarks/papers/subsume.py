@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.harness.report import Claim, Experiment, Figure, Lines
+from benchmarks.harness.clocks import cpu_seconds
+from benchmarks.harness.report import Experiment, Lines
 from benchmarks.papers.generators import subsumption_gen
 from muntin.aggregates.aggregate import sum_
 from muntin.aggregates.representations import INTEGER
@@ -17,7 +18,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.time import SECOND
 from muntin.model.trees import PeriodicTree
-from muntin.model.windows import Slicing, Window
+from muntin.model.windows import Window
 from muntin.model.workload import Workload, workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.subsumption import Stairs, subsume_windows
@@ -32,7 +33,18 @@ ALTERNATIVES = ("unshared", "subsume", "weave", "triweave", "coverage", "shared"
 RATES = (1_000, 10_000, 100_000)
 # Strategies that are also timed, by the runtime in this process.
 TIMED = ("subsume", "shared", "unshared")
-_START = "start"
+
+
+def run(
+    *, counts: Sequence[int] = COUNTS, rates: Sequence[int] = RATES, seconds: int = 120
+) -> Experiment:
+    """Runs all parts."""
+    return Experiment(title="Subsumption").add(
+        groups_and_state(counts),
+        compare_costs(counts[0]),
+        compare_costs(counts[-1]),
+        time_strategies(list(CLASSES), count=counts[-1], rates=rates, seconds=seconds),
+    )
 
 
 def draw_class(kind: str, count: int) -> list[Window]:
@@ -43,7 +55,7 @@ def draw_class(kind: str, count: int) -> list[Window]:
 def groups_and_state(counts: Sequence[int] = COUNTS) -> Experiment:
     """Figures 10 and 11: groups, the time to find them, and the stream held in window states."""
     groups: Lines = {kind: [] for kind in CLASSES}
-    held: Lines = {"each alone": [], "subsumed": []}
+    state: Lines = {"each alone": [], "subsumed": []}
     slowest = 0.0
     for kind in CLASSES:
         for count in counts:
@@ -53,45 +65,24 @@ def groups_and_state(counts: Sequence[int] = COUNTS) -> Experiment:
             slowest = max(slowest, time.thread_time() - before)
             groups[kind].append((count, len(stairs)))
             if kind == "medium":
-                held["each alone"].append((count, sum(window.size for window in windows) / SECOND))
-                held["subsumed"].append((count, sum(map(_seconds_held, stairs))))
-    saved = [alone / shared for (_, alone), (_, shared) in zip(*held.values(), strict=True)]
+                state["each alone"].append((count, sum(window.size for window in windows) / SECOND))
+                state["subsumed"].append((count, sum(map(_seconds_of_state, stairs))))
+    saved = [alone / shared for (_, alone), (_, shared) in zip(*state.values(), strict=True)]
     sizes = [int(size) for line in groups.values() for _, size in line]
-    return Experiment(
-        figures=[
-            Figure(
-                name="subsume_10",
-                title="Subsumption, figure 10: groups",
-                across="window specifications",
-                up="groups",
-                lines=groups,
-                log_y=False,
-            ),
-            Figure(
-                name="subsume_11",
-                title="Subsumption, figure 11: state of windows, medium class",
-                across="window specifications",
-                up="seconds of stream held",
-                lines=held,
-            ),
-        ],
-        claims=[
-            Claim(what="groups", paper="a handful", found=f"{min(sizes)} to {max(sizes)}"),
-            Claim(
-                what="time to find the groups",
-                paper="negligible",
-                found=f"{1000 * slowest:.0f} ms at most",
-            ),
-            Claim(
-                what="state held alone / subsumed",
-                paper="orders of magnitude, more with more windows",
-                found=", ".join(f"{ratio:,.0f}x" for ratio in saved),
-            ),
-        ],
-    )
+    part, across = Experiment(), "window specifications"
+    title = "Subsumption, figure 10: groups"
+    part.figure("subsume_10", title, groups, across=across, up="groups", log_y=False)
+    title = "Subsumption, figure 11: state of windows, medium class"
+    part.figure("subsume_11", title, state, across=across, up="seconds of stream held")
+    part.claim("groups", "a handful", f"{min(sizes)} to {max(sizes)}")
+    part.claim("time to find the groups", "negligible", f"{1000 * slowest:.0f} ms at most")
+    paper = "orders of magnitude, more with more windows"
+    found = ", ".join(f"{ratio:,.0f}x" for ratio in saved)
+    part.claim("state held alone / subsumed", paper, found)
+    return part
 
 
-def _seconds_held(stairs: Stairs) -> float:
+def _seconds_of_state(stairs: Stairs) -> float:
     """Returns the seconds of stream in a group: its widest window, and a slide for each stair."""
     waiting = sum(step[0].slide for step in stairs.steps)
     return (stairs.windows[-1].size + waiting) / SECOND
@@ -110,40 +101,26 @@ def make_workload(kind: str, count: int, rate: float) -> Workload:
 def compare_costs(count: int, rate: float = 1_000.0) -> Experiment:
     """Costs subsumption and the other ways to share by our model."""
     lines: Lines = {strategy: [] for strategy in ALTERNATIVES}
-    claims = []
+    part = Experiment()
     for kind, longest in CLASSES.items():
         work = make_workload(kind, count, rate)
         costs = {strategy: optimize(work, strategy).cost for strategy in ALTERNATIVES}
         for strategy, cost in costs.items():
             lines[strategy].append((longest, cost))
-        claims.append(
-            Claim(
-                what=f"cost / subsumption's by our model, {count:,} {kind} specifications",
-                paper="",
-                found=", ".join(
-                    f"{name} {cost / costs['subsume']:.2g}"
-                    for name, cost in costs.items()
-                    if name != "subsume"
-                ),
-            )
-        )
-    figure = Figure(
-        name=f"subsume_cost_{count}",
-        title=f"Ways to share {count:,} specifications, {rate:,g} events per second",
-        across="longest slide in seconds",
-        up="cost by our model",
-        lines=lines,
-        log_x=False,
-    )
-    return Experiment(figures=[figure], claims=claims)
+        ours = costs.pop("subsume")
+        what = f"cost / subsumption's by our model, {count:,} {kind} specifications"
+        part.claim(what, "", ", ".join(f"{name} {cost / ours:.2g}" for name, cost in costs.items()))
+    title = f"Ways to share {count:,} specifications, {rate:,g} events per second"
+    axes = {"across": "longest slide in seconds", "up": "cost by our model", "log_x": False}
+    part.figure(f"subsume_cost_{count}", title, lines, **axes)
+    return part
 
 
 def time_strategies(
     kinds: Sequence[str], *, count: int, rates: Sequence[int], seconds: int
 ) -> Experiment:
     """Figure 12: CPU per second of stream for each class and strategy, and equality of answers."""
-    lines: Lines = {}
-    equal = True
+    part, lines, equal = Experiment(), Lines(), True
     with Steps(len(kinds) * len(rates) * len(TIMED)) as bar:
         for kind in kinds:
             for rate in rates:
@@ -152,48 +129,32 @@ def time_strategies(
                 sums = set()
                 for strategy in TIMED:
                     with bar.step(f"{kind}, {rate:,} per second, {strategy}"):
-                        plan = optimize(work, strategy)
-                        spent, answers = _answer(plan, values, rate, seconds)
+                        spent, answers = _answer(optimize(work, strategy), values, rate, seconds)
                     sums.add(answers)
                     line = lines.setdefault(f"{kind}, {strategy}", [])
                     line.append((rate, spent / seconds))
                 equal &= len(sums) == 1
-    figure = Figure(
-        name="subsume_12",
-        title=f"Subsumption, figure 12: {count:,} specifications, SUM",
-        across="events per second",
-        up="CPU seconds per second of stream",
-        lines=lines,
-    )
-    claims = [
-        Claim(
-            what=f"CPU per second of stream, {name}",
-            paper="mostly below 2 s (subsumed)",
-            found=f"{1000 * max(spent for _, spent in line):.2f} ms at most",
-        )
-        for name, line in lines.items()
-    ]
-    claims.append(
-        Claim(what="answers of all ways to share", paper="", found="equal" if equal else "DIFFER")
-    )
-    return Experiment(figures=[figure], claims=claims)
+    title = f"Subsumption, figure 12: {count:,} specifications, SUM"
+    axes = {"across": "events per second", "up": "CPU seconds per second of stream"}
+    part.figure("subsume_12", title, lines, **axes)
+    for name, line in lines.items():
+        found = f"{1000 * max(spent for _, spent in line):.2f} ms at most"
+        part.claim(f"CPU per second of stream, {name}", "mostly below 2 s (subsumed)", found)
+    part.claim("answers of all ways to share", "", "equal" if equal else "DIFFER")
+    return part
 
 
 def _answer(
     plan: Plan, values: NDArray[np.int64], rate: int, seconds: int
 ) -> tuple[float, tuple[int, int]]:
     """Returns the CPU seconds of the better of two runs, and the count and sum of the answers."""
-    spent = []
-    for _ in range(2):
-        before = time.thread_time()
-        sums = [
-            column for tree in plan.periodic_trees for column in _sums(tree, values, rate, seconds)
-        ]
-        spent.append(time.thread_time() - before)
-    return min(spent), (
-        sum(len(column) for column in sums),
-        sum(int(column.sum()) for column in sums),
-    )
+    sums: list[NDArray[np.int64]] = []
+
+    def answer() -> None:
+        sums[:] = (s for tree in plan.periodic_trees for s in _sums(tree, values, rate, seconds))
+
+    spent = cpu_seconds(answer, repeats=2)
+    return spent, (sum(map(len, sums)), sum(int(column.sum()) for column in sums))
 
 
 def _sums(
@@ -202,35 +163,11 @@ def _sums(
     """Cuts events into the slices of a tree, and yields the answers of its nodes."""
     (component,) = tree.aggregates[0].components
     column = component_storage(component, value_type=INTEGER, name="total", ansi=False)
-    layout = Layout(key_columns=(), start=_START, storages=(column,))
-    starts = _edges(tree.slicing, seconds)
+    layout = Layout(key_columns=(), start="start", storages=(column,))
+    # Every edge of a stream that starts at zero.
+    edges = [np.arange(e.phase, seconds * SECOND, e.period) for e in tree.slicing.edges]
+    starts = np.unique(np.concatenate([[0], *edges]))
     cut = np.add.reduceat(values, starts * rate // SECOND)
-    batch = pa.RecordBatch.from_pydict({_START: starts, "total": cut})
+    batch = pa.RecordBatch.from_pydict({"start": starts, "total": cut})
     for answers in TreeRuntime(tree, layout).run([batch]):
         yield answers.column("i0").to_numpy()
-
-
-def _edges(slicing: Slicing, seconds: int) -> NDArray[np.int64]:
-    """Returns every edge of a stream that begins at zero."""
-    until = seconds * SECOND
-    edges = [
-        np.arange(progression.phase, until, progression.period, dtype=np.int64)
-        for progression in slicing.edges
-    ]
-    return np.unique(np.concatenate([[0], *edges]))
-
-
-def run(
-    *, counts: Sequence[int] = COUNTS, rates: Sequence[int] = RATES, seconds: int = 120
-) -> Experiment:
-    """Runs all parts."""
-    parts = (
-        groups_and_state(counts),
-        compare_costs(counts[0]),
-        compare_costs(counts[-1]),
-        time_strategies(list(CLASSES), count=counts[-1], rates=rates, seconds=seconds),
-    )
-    whole = Experiment(title="Subsumption")
-    for part in parts:
-        whole.add(part)
-    return whole

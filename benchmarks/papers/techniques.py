@@ -1,8 +1,8 @@
 """`techniques`: time, tail latency and memory of a slide by each technique."""
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numba
@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.progress import Progress
 
-from benchmarks.harness.cycles import calibrate, cycles
+from benchmarks.harness.clocks import calibrate, cpu_seconds, cycles
 from benchmarks.harness.report import Experiment, Figure, Lines, Target
 from muntin.aggregates.monoids import ADD, MAX, Monoid
 from muntin.techniques.aggregator import Aggregator
-from muntin.techniques.compiled.compile import bind
-from muntin.techniques.compiled.drive import push, slide
+from muntin.techniques.kernels.compile import bind
+from muntin.techniques.kernels.drivers import push, slide
 from muntin.techniques.table import TECHNIQUES, Technique
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import load, query, store
+    from muntin.techniques.kernels.bound_names import load, query, store
 
 # Floats under `ADD`: its inverse is timed, although it is inexact for floats.
 MONOIDS: dict[str, Monoid] = {"sum": ADD, "max": MAX}
@@ -44,34 +44,26 @@ def run(*, quick: bool = False) -> Experiment:
     with Progress(transient=True) as bar:
         one = _one_window(bar, sizes, repeats)
         many = _many_windows(bar, repeats, quick)
-        held: Lines = {}
-        tails: Lines = {}
+        memory, tails = Lines(), Lines()
         for technique in bar.track(_streaming_techniques(), description="latency"):
             if technique.name not in NAIVE:
                 tails[technique.name] = _latency(technique, longest, repeats)
-            held[technique.name] = [(size, _memory(technique, size)) for size in sizes]
-        figures = [
-            _figure("11", "max, one window", SLICES, "ns per slide", one["max"]),
-            _figure("11_sum", "sum, one window", SLICES, "ns per slide", one["sum"]),
-            _figure("12", "many windows", "windows answered", "slides per second", many),
-            _figure("13", "memory of one window", SLICES, "bytes", held),
-            replace(
-                _figure("14", f"latency, {longest:,} slices", "percentile", "ns", tails),
-                log_x=False,
-            ),
-        ]
+            memory[technique.name] = [(size, _memory(technique, size)) for size in sizes]
         targets = list(_targets(many, tails, bar, 5 if quick else 40))
+    figures = [
+        _figure("11", "max, one window", SLICES, "ns per slide", one["max"]),
+        _figure("11_sum", "sum, one window", SLICES, "ns per slide", one["sum"]),
+        _figure("12", "many windows", "windows answered", "slides per second", many),
+        _figure("13", "memory of one window", SLICES, "bytes", memory),
+        _figure("14", f"latency, {longest:,} slices", "percentile", "ns", tails),
+    ]
     return Experiment(title="Techniques", figures=figures, targets=targets)
 
 
 def _figure(number: str, title: str, across: str, up: str, lines: Lines) -> Figure:
-    return Figure(
-        name=f"figure_{number}",
-        title=f"Incremental MQO, figure {number[:2]}: {title}",
-        across=across,
-        up=up,
-        lines=lines,
-    )
+    title = f"Incremental MQO, figure {number[:2]}: {title}"
+    name, log_x = f"figure_{number}", across != "percentile"
+    return Figure(name=name, title=title, across=across, up=up, lines=lines, log_x=log_x)
 
 
 def _technique_pairs() -> list[tuple[Technique, str]]:
@@ -113,7 +105,9 @@ def _single(technique: Technique, monoid: Monoid, size: int) -> float:
     values = np.random.default_rng(0).random(int(highs[-1]))
     answers = np.empty(len(lows))
     kernel = technique.kernel(monoid)
-    return _best_ns(lambda: kernel(values, lows, highs, answers), 2) / len(lows)
+    work = partial(kernel, values, lows, highs, answers)
+    work()
+    return 1e9 * cpu_seconds(work, repeats=2) / len(lows)
 
 
 def _ranges(size: int, *, naive: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -125,17 +119,6 @@ def _ranges(size: int, *, naive: bool) -> tuple[NDArray[np.int64], NDArray[np.in
     return np.maximum(highs - size, 0), highs
 
 
-def _best_ns(work: Callable[[], object], repeats: int) -> float:
-    """Returns the CPU time of the least disturbed run; wall time would count other processes."""
-    work()
-    best = float("inf")
-    for _ in range(repeats):
-        before = time.thread_time_ns()
-        work()
-        best = min(best, time.thread_time_ns() - before)
-    return best
-
-
 # --- many windows
 
 
@@ -144,7 +127,7 @@ def _many_windows(bar: Progress, repeats: int, quick: bool) -> Lines:
     works = [
         (technique, aggregate, data, queries)
         for technique, aggregate in _technique_pairs()
-        if technique.many and technique.name != "recalc"
+        if technique.has_many_sizes and technique.name != "recalc"
         for data in (("random", "ascending", "descending") if aggregate == "max" else ("random",))
         for queries in ((1, 10, 100) if quick else (1, 10, 100, 1000))
     ]
@@ -195,7 +178,7 @@ def _data(kind: str, made: int, count: int) -> NDArray[np.float64]:
 def _timed_slides(
     memory: Any, cursor: Any, values: Any, count: int, sizes: Any, answers: Any, ticks: Any
 ) -> Any:
-    """`drive.slide` of one window, with the ticks of every slide."""
+    """`drivers.slide` of one window, with the ticks of every slide."""
     for index in range(count):
         before = cycles()
         cursor = push(memory, cursor, load(values, index), sizes)
@@ -246,21 +229,20 @@ def _targets(many: Lines, tails: Lines, bar: Progress, rounds: int) -> Iterator[
     """Yields ratios of figures measured in turns, so that a busy machine disturbs all alike."""
     lows, highs = _ranges(USUAL, naive=False)
     values, answers = np.random.default_rng(0).random(len(lows)), np.empty(len(lows))
-    names = ("subtract", "two_stacks_lite", "daba_lite", "flat_fit", "flat_fat")
-    kernels = {name: TECHNIQUES[name].kernel(ADD) for name in names}
+    bounds = {"two_stacks_lite": 2, "daba_lite": 4, "flat_fit": 7, "flat_fat": 45}
+    kernels = {name: TECHNIQUES[name].kernel(ADD) for name in ("subtract", *bounds)}
     kernels["running sum"] = numba.njit(_running_sum)
     best = dict.fromkeys(kernels, float("inf"))
-    for _ in bar.track(range(rounds), description="targets"):
+    # The first round compiles.
+    for number in bar.track(range(1 + rounds), description="targets"):
         for name, kernel in kernels.items():
-            ns = _best_ns(lambda kernel=kernel: kernel(values, lows, highs, answers), 1)  # type: ignore[misc]
-            best[name] = min(best[name], ns)
+            spent = cpu_seconds(partial(kernel, values, lows, highs, answers))
+            best[name] = min(best[name], spent) if number else best[name]
     subtract = best["subtract"]
     yield Target(name="subtract / running sum", found=subtract / best["running sum"], most=3)
-    for name, most in (("two_stacks_lite", 2), ("daba_lite", 4), ("flat_fit", 7), ("flat_fat", 45)):
+    for name, most in bounds.items():
         yield Target(name=f"{name} / subtract", found=best[name] / subtract, most=most)
-    random, descending = (
-        dict(many[f"slick_deque, max of {data}"]) for data in ("random", "descending")
-    )
+    random, descending = (dict(many[f"slick_deque, max of {x}"]) for x in ("random", "descending"))
     name = "slick_deque, 100 windows"
     yield Target(name=f"{name} / 1", found=random[1] / random[100], most=20)
     found = random[100] / descending[100]

@@ -1,7 +1,7 @@
 """`udw`: Cutty beside other ways to share slices (figures 8 and 9 of the paper).
 
 The stream is like that of the DEBS 2012 challenge: energy readings of a machine at 100 Hz, and
-sensor bits that flip now and then. WayFigures are combines, stored partials and throughput of one
+sensor bits that flip now and then. Measured are combines, stored partials and throughput of one
 core.
 """
 
@@ -31,9 +31,6 @@ _ENERGY = Component(kind="float_sum", argument="energy")
 _RUNTIME_RECORDS = 1_000_000
 
 
-_NONE = np.empty(0, np.int64)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Way:
     """A way to share: where slices start, and how they are stored."""
@@ -44,17 +41,30 @@ class Way:
     edges: Callable[[Int64s, int], Int64s]
 
 
+def _ends(ends: Int64s, rows: int) -> Int64s:
+    return ends
+
+
+def _rows(ends: Int64s, rows: int) -> Int64s:
+    return np.arange(rows)
+
+
+def _none(ends: Int64s, rows: int) -> Int64s:
+    return np.empty(0, np.int64)
+
+
+PAIRS, PAIRS_OURS = "Pairs, eager store", "Pairs, our store"
+REACTIVE = "Reactive Aggregator"
+CUTTY, OURS = "Cutty, eager store", "Cutty, our store"
 WAYS = (
-    Way(name="Pairs", store="lazy", edges=lambda ends, rows: ends),
-    Way(name="Pairs, eager store", store="flat_fat", edges=lambda ends, rows: ends),
-    Way(name="Pairs, our store", store="suffixes", edges=lambda ends, rows: ends),
-    Way(name="Reactive Aggregator", store="flat_fat", edges=lambda ends, rows: np.arange(rows)),
-    Way(name="Cutty, lazy store", store="lazy", edges=lambda ends, rows: _NONE),
-    Way(name="Cutty, eager store", store="flat_fat", edges=lambda ends, rows: _NONE),
-    Way(name="Cutty, our store", store="suffixes", edges=lambda ends, rows: _NONE),
+    Way(name="Pairs", store="lazy", edges=_ends),
+    Way(name=PAIRS, store="flat_fat", edges=_ends),
+    Way(name=PAIRS_OURS, store="suffixes", edges=_ends),
+    Way(name=REACTIVE, store="flat_fat", edges=_rows),
+    Way(name="Cutty, lazy store", store="lazy", edges=_none),
+    Way(name=CUTTY, store="flat_fat", edges=_none),
+    Way(name=OURS, store="suffixes", edges=_none),
 )
-OURS, CUTTY, REACTIVE = WAYS[6].name, WAYS[5].name, WAYS[3].name
-PAIRS, PAIRS_OURS = WAYS[1].name, WAYS[2].name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,11 +100,9 @@ def run(*, records: int, queries: Sequence[int] = QUERIES, seed: int = 12) -> Ex
         for way in WAYS[3:]:
             found["sessions", way.name, count] = _measure(way, energy, marks)
     speed = per_second(min(records, _RUNTIME_RECORDS), max(queries))
-    return Experiment(
-        title="User-defined windows",
-        figures=make_figures(found, records),
-        targets=make_targets(found, max(queries), speed),
-    )
+    targets = make_targets(found, max(queries), speed)
+    figures = make_figures(found, records)
+    return Experiment(title="User-defined windows", figures=figures, targets=targets)
 
 
 def make_figures(found: Found, records: int) -> list[Figure]:
@@ -111,15 +119,8 @@ def make_figures(found: Found, records: int) -> list[Figure]:
             for (kind, way, count), measured in found.items():
                 if kind == windows:
                     lines.setdefault(way, []).append((count, getattr(measured, field)))
-            figures.append(
-                Figure(
-                    name=f"udw_{windows}_{field}",
-                    title=f"Cutty: {windows}, {records:,} records",
-                    across="queries",
-                    up=up,
-                    lines=lines,
-                )
-            )
+            name, title = f"udw_{windows}_{field}", f"Cutty: {windows}, {records:,} records"
+            figures.append(Figure(name=name, title=title, across="queries", up=up, lines=lines))
     return figures
 
 
@@ -129,29 +130,23 @@ def make_targets(found: Found, queries: int, speed: float) -> list[Target]:
     Cutty has our store. Where the paper's own eager store, a tree, has another figure, that is a
     target, too.
     """
-    ours, cutty_eager, reactive, pairs, pairs_ours = (
+    ours, eager, reactive, pairs, pairs_ours = (
         found["periodic", way, queries] for way in (OURS, CUTTY, REACTIVE, PAIRS, PAIRS_OURS)
     )
-    combines = {
-        "combines, Cutty / Pairs with the paper's eager store": (ours, pairs),
-        "the same, the paper's eager store for both": (cutty_eager, pairs),
-        "the same, our store for both": (ours, pairs_ours),
-    }
-    more = {
-        "combines, Reactive Aggregator / Cutty": (reactive, ours),
-        "the same, Cutty with the paper's eager store": (reactive, cutty_eager),
-    }
+    combines: tuple[tuple[str, WayFigures, WayFigures, dict[str, float]], ...] = (
+        ("combines, Cutty / Pairs with the paper's eager store", ours, pairs, {"most": 0.6}),
+        ("the same, the paper's eager store for both", eager, pairs, {"most": 0.6}),
+        ("the same, our store for both", ours, pairs_ours, {"most": 0.6}),
+        ("combines, Reactive Aggregator / Cutty", reactive, ours, {"least": 100}),
+        ("the same, Cutty with the paper's eager store", reactive, eager, {"least": 100}),
+    )
     return [
         *(
-            Target(name=name, found=one.combines / other.combines, most=0.6)
-            for name, (one, other) in combines.items()
-        ),
-        *(
-            Target(name=name, found=one.combines / other.combines, least=100)
-            for name, (one, other) in more.items()
+            Target(name=name, found=one.combines / other.combines, **bound)
+            for name, one, other, bound in combines
         ),
         Target(name="stored slices beyond live windows, Cutty", found=ours.beyond, most=1),
-        Target(name="the same, with the paper's eager store", found=cutty_eager.beyond, most=1),
+        Target(name="the same, with the paper's eager store", found=eager.beyond, most=1),
         Target(name="records a second, whole runtime, all built-in kinds", found=speed, least=1e6),
     ]
 
@@ -239,12 +234,8 @@ def _drive(cutter: Cutter, way: Way, energy: NDArray[np.float64], marks: Sequenc
         values = energy[low : low + _ROWS_AT_ONCE]
         ends = np.concatenate([query.reads for query in batch])
         edges = way.edges(ends[ends < len(values)], len(values))
-        cutter.read(
-            np.zeros(len(values), np.int64),
-            batch,
-            {_ENERGY: PartialColumn(scalars=(values,))},
-            edges,
-        )
+        columns = {_ENERGY: PartialColumn(scalars=(values,))}
+        cutter.read(np.zeros(len(values), np.int64), batch, columns, edges)
 
 
 def _naive(windows: Sequence[CountWindow], energy: NDArray[np.float64]) -> WayFigures:

@@ -1,21 +1,16 @@
 """`weave`: the figures of Weave Share, on workloads of its table 1. Spark is not started."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 from statistics import mean
 from typing import Any
 
-from benchmarks.harness.report import Claim, Experiment, Figure, Lines
+from benchmarks.harness.report import Experiment, Lines
 from benchmarks.papers.generators import draw_weave, paper_cost
-from benchmarks.papers.rivals import (
-    insert_then_weave,
-    local_search,
-    no_share,
-    random_groups,
-    share_all,
-)
+from benchmarks.papers.rivals import CONTENDERS, share_all
 from benchmarks.papers.weave_planning import (
+    count_edges,
     effort,
     incremental,
     incremental_time,
@@ -23,23 +18,10 @@ from benchmarks.papers.weave_planning import (
     scale,
 )
 from muntin.measure.progress import Steps
-from muntin.model.windows import Window
-from muntin.optimizer.weave_share.groups import Group, GroupCost, same_edges
+from muntin.optimizer.weave_share.groups import same_edges
 from muntin.optimizer.weave_share.weave_share import weave_groups
 
 LOW, MEDIUM, HIGH = 50.0, 300.0, 10_000.0
-
-Contender = Callable[[list[Window], GroupCost, Random], Sequence[Group]]
-CONTENDERS: dict[str, Contender] = {
-    "no share": lambda windows, cost, random: no_share(windows),
-    "random": lambda windows, cost, random: random_groups(windows, random),
-    "shared": lambda windows, cost, random: share_all(windows),
-    "insert then weave": lambda windows, cost, random: insert_then_weave(windows, cost),
-    "local search": lambda windows, cost, random: local_search(
-        no_share(windows), cost, random, iterations=10 * len(windows)
-    ),
-    "weave share": lambda windows, cost, random: weave_groups(same_edges(windows), cost),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +41,8 @@ class Ranges:
     # Rate and queries of the optimum; the paper's third, 400 and 15, takes too long.
     optimum: tuple[tuple[float, int], ...] = ((200, 5), (300, 10))
     naive: tuple[int, ...] = (10, 20, 30)
+    # Longest slides, of many divisors.
+    longest_slides: tuple[int, ...] = (840, 5_040, 55_440, 720_720, 14_414_400, 73_513_440)
     among: int = 10_000
     # Numbers of queries that are planned from scratch.
     planned: tuple[int, ...] = (1_000, 10_000, 100_000)
@@ -76,6 +60,7 @@ QUICK = Ranges(
     grown=(20, 60),
     optimum=((200, 5),),
     naive=(5, 10),
+    longest_slides=(840, 5_040, 55_440),
     among=200,
     planned=(1_000,),
 )
@@ -95,6 +80,7 @@ def run(ranges: Ranges) -> Experiment:
         lambda r: optimum(r.optimum, r.repeats),
         lambda r: incremental(r.grown, r.tolerances),
         lambda r: effort(r.naive),
+        lambda r: count_edges(r.longest_slides),
         lambda r: incremental_time(r.among),
         lambda r: scale(r.planned),
     ]
@@ -106,16 +92,10 @@ def run(ranges: Ranges) -> Experiment:
     return whole
 
 
-def _figure(number: int, title: str, up: str, lines: Lines, **more: Any) -> Figure:
-    settings = {"across": "queries", **more}
-    title = f"Weave Share, figure {number}: {title}"
-    return Figure(name=f"weave_{number}", title=title, up=up, lines=lines, **settings)
-
-
 def _contenders(ranges: Ranges) -> Experiment:
     """Figures 4 and 5."""
-    part = Experiment()
-    for number, rate, word in ((4, LOW, "low"), (5, MEDIUM, "medium")):
+    part, most = Experiment(), max(ranges.queries)
+    for number, rate, word, orders in ((4, LOW, "low", "three"), (5, MEDIUM, "medium", "four")):
         cost = paper_cost(rate)
         lines: Lines = {name: [] for name in CONTENDERS}
         for count in ranges.queries:
@@ -125,22 +105,16 @@ def _contenders(ranges: Ranges) -> Experiment:
                     for seed in range(ranges.repeats)
                 )
                 lines[name].append((count, mean(map(cost.plan, plans))))
-        title = f"{word} input rate, {rate:g} per second"
-        figure = _figure(number, title, "operations per second", lines)
-        part.figures.append(figure)
-        part.claims.append(_beside_rivals(figure, rate, max(ranges.queries)))
+        title = f"Weave Share, figure {number}: {word} input rate, {rate:g} per second"
+        axes = {"across": "queries", "up": "operations per second"}
+        figure = part.figure(f"weave_{number}", title, lines, **axes)
+        ours = figure.at("weave share", most)
+        part.claim(
+            f"others / weave share, {most:,} queries, {rate:g} per second",
+            f"always above 1; insert-then-weave and shared: {orders} orders of magnitude",
+            ", ".join(f"{name} {figure.at(name, most) / ours:.1f}" for name in [*CONTENDERS][:-1]),
+        )
     return part
-
-
-def _beside_rivals(figure: Figure, rate: float, most: int) -> Claim:
-    ours = figure.at("weave share", most)
-    times = {name: figure.at(name, most) / ours for name in CONTENDERS if name != "weave share"}
-    orders = "three" if rate == LOW else "four"
-    return Claim(
-        what=f"others / weave share, {most:,} queries, {rate:g} per second",
-        paper=f"always above 1; insert-then-weave and shared: {orders} orders of magnitude",
-        found=", ".join(f"{name} {ratio:.1f}" for name, ratio in times.items()),
-    )
 
 
 def _relative_cost(
@@ -159,22 +133,19 @@ def _relative_cost(
 def _against_shared(ranges: Ranges) -> Experiment:
     """Figures 6 to 10."""
     repeats, last = ranges.repeats, ranges.many[-1]
-    by_queries = {
-        f"{rate:g} per second": [(n, *_relative_cost(n, rate, repeats)) for n in ranges.queries]
-        for rate in (LOW, MEDIUM, HIGH)
-    }
-    ratios: Lines = {
-        name: [(n, ratio) for n, ratio, _ in line] for name, line in by_queries.items()
-    }
-    trees: Lines = {name: [(n, count) for n, _, count in line] for name, line in by_queries.items()}
+    ratios, trees = Lines(), Lines()
+    for rate in (LOW, MEDIUM, HIGH):
+        name = f"{rate:g} per second"
+        found = [(count, *_relative_cost(count, rate, repeats)) for count in ranges.queries]
+        ratios[name] = [(count, ratio) for count, ratio, _ in found]
+        trees[name] = [(count, number) for count, _, number in found]
     rates: Lines = {
         f"{count:,} queries": [(r, _relative_cost(count, r, repeats)[0]) for r in ranges.rates]
         for count in ranges.many
     }
     overlaps: Lines = {
         f"{rate:,g} per second": [
-            (overlap, _relative_cost(last, rate, 1, overlap=overlap)[0])
-            for overlap in ranges.overlaps
+            (most, _relative_cost(last, rate, 1, overlap=most)[0]) for most in ranges.overlaps
         ]
         for rate in ranges.high_rates
     }
@@ -185,18 +156,27 @@ def _against_shared(ranges: Ranges) -> Experiment:
         ]
         for count in ranges.many
     }
-    up = "cost / cost of one shared tree"
-    title = "skew of slides, 100 per second, overlap to 10"
-    figures = [
-        _figure(6, "number of queries", up, ratios, log_y=False),
-        _figure(7, "trees", "trees", trees),
-        _figure(8, "input rate", up, rates, across="events per second", log_y=False),
-        _figure(
-            9, f"overlap, {last:,} queries", up, overlaps, across="greatest overlap", log_y=False
-        ),
-        _figure(10, title, up, skews, across="skew", log_x=False, log_y=False),
-    ]
-    return Experiment(figures=figures, claims=_gains(ranges, figures))
+    part = Experiment()
+    for number, title, across, lines in (
+        (6, "number of queries", "queries", ratios),
+        (7, "trees", "queries", trees),
+        (8, "input rate", "events per second", rates),
+        (9, f"overlap, {last:,} queries", "greatest overlap", overlaps),
+        (10, "skew of slides, 100 per second, overlap to 10", "skew", skews),
+    ):
+        up = "trees" if lines is trees else "cost / cost of one shared tree"
+        title = f"Weave Share, figure {number}: {title}"
+        axes: dict[str, Any] = {"log_x": lines is not skews, "log_y": lines is trees}
+        part.figure(f"weave_{number}", title, lines, across=across, up=up, **axes)
+        _claim_gains(part, number, lines)
+    line = skews[f"{last:,} queries"]
+    at, best = min(line, key=lambda point: point[1])
+    part.claim(
+        f"saved against shared, figure 10: {last:,} queries, by skew",
+        "rises to one maximum, then falls to nothing",
+        f"most, {1 - best:.0%}, at {at:g}; {1 - line[-1][1]:.0%} at {line[-1][0]:g}",
+    )
+    return part
 
 
 # Figure, line, point across, and the gain there that the paper states.
@@ -213,24 +193,10 @@ _STATED: tuple[tuple[int, str, float, str], ...] = (
 )
 
 
-def _gains(ranges: Ranges, figures: Sequence[Figure]) -> list[Claim]:
-    """Returns what Weave Share saves against one shared tree, where the paper states it."""
-    numbered = {int(figure.name.removeprefix("weave_")): figure for figure in figures}
-    claims = []
-    for number, line, across, paper in _STATED:
-        points = dict(numbered[number].lines.get(line, []))
-        if across in points:
-            what = f"saved against shared, figure {number}: {line}, at {across:,g}"
-            claims.append(Claim(what=what, paper=paper, found=f"{1 - points[across]:.0%}"))
-    last = f"{ranges.many[-1]:,} queries"
-    line_10 = numbered[10].lines[last]
-    best = min(line_10, key=lambda point: point[1])
-    claims.append(
-        Claim(
-            what=f"saved against shared, figure 10: {last}, by skew",
-            paper="rises to one maximum, then falls to nothing",
-            found=f"most, {1 - best[1]:.0%}, at {best[0]:g}; "
-            f"{1 - line_10[-1][1]:.0%} at {line_10[-1][0]:g}",
-        )
-    )
-    return claims
+def _claim_gains(part: Experiment, figure: int, lines: Lines) -> None:
+    """Appends what Weave Share saves against one shared tree, where the paper states it."""
+    for number, name, across, paper in _STATED:
+        points = dict(lines.get(name, []))
+        if number == figure and across in points:
+            what = f"saved against shared, figure {number}: {name}, at {across:,g}"
+            part.claim(what, paper, f"{1 - points[across]:.0%}")

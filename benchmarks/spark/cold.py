@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import SparkSession
 from rich.table import Table
 
-from benchmarks.harness.report import machine, make_table
+from benchmarks.harness.report import Report, make_table
 from benchmarks.spark.cold_process import RUNS
 from muntin.demo import dashboard_file, dashboard_queries, machine_readings
 from muntin.errors import RunError
@@ -36,15 +36,11 @@ _PROCESSES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ColdReport:
+class ColdReport(Report):
     """CPU seconds by workload, process and run; `session` is what the start of Spark cost."""
 
     cpu_s: Mapping[str, Mapping[str, Mapping[str, float]]]
     repeats: int
-
-    def to_json(self) -> dict[str, object]:
-        """Returns the figures, and the machine."""
-        return {"cpu_s": self.cpu_s, "repeats": self.repeats, "machine": machine()}
 
     def tables(self) -> list[Table]:
         """Returns a row for each run of each process, and a column for each workload."""

@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import expr
 
+from benchmarks.papers.factor_settings import SETTINGS
 from benchmarks.spark.factor_report import STRATEGIES, FactorReport, Run, Side
-from benchmarks.spark.factor_settings import SETTINGS
 from benchmarks.spark.sharing import plain_spark
 from muntin.api.batch import plan, run
 from muntin.measure.events import compute, readings, store
@@ -56,14 +56,15 @@ def _run(
 ) -> Run:
     queries = SETTINGS[setting].queries(number)
     plans = {name: plan(queries, strategy=name, rate=RATE, keys=1) for name in STRATEGIES}
+    ways: dict[str, Callable[[DataFrame], DataFrame]] = {"plain": partial(plain_spark, queries)}
+    ways |= {name: partial(_answer, shared) for name, shared in plans.items()}
     sides: dict[str, Side] = {}
-    _compute_hash(plain_spark(queries, few))
-    sides["plain"] = _time(lambda: plain_spark(queries, data), repeats)
-    for strategy, shared in plans.items():
-        _compute_hash(run(shared, few).together())
-        sides[strategy] = _time(_answers_of(shared, data), repeats)
+    for name, way in ways.items():
+        _compute_hash(way(few))
+        sides[name] = _time(partial(way, data), repeats)
     slices = [
-        _least_cost(partial(_slices, tree, data), repeats) for tree in plans["auto"].periodic_trees
+        _least_cost(partial(_slices, tree, data), repeats).cpu_s
+        for tree in plans["auto"].periodic_trees
     ]
     return Run(
         setting=setting,
@@ -71,13 +72,13 @@ def _run(
         windows=[str(query.window) for query in queries],
         sides=sides,
         scan_cpu_s=scan_s,
-        slices_cpu_s=sum(cost.cpu_s for cost in slices),
+        slices_cpu_s=sum(slices),
         predicted={name: shared.plain_cost / shared.cost for name, shared in plans.items()},
     )
 
 
-def _answers_of(shared: Plan, data: DataFrame) -> Callable[[], DataFrame]:
-    return lambda: run(shared, data).together()
+def _answer(shared: Plan, data: DataFrame) -> DataFrame:
+    return run(shared, data).together()
 
 
 def _compute_hash(frame: DataFrame) -> tuple[int, int]:
@@ -87,18 +88,14 @@ def _compute_hash(frame: DataFrame) -> tuple[int, int]:
     """
     seen = Observation()
     hashed = "pmod(xxhash64(query, device, window.start, window.end, low), 4294967296L)"
-    watched = frame.observe(seen, expr("count(*) AS rows"), expr(f"sum({hashed}) AS hashes"))
-    compute(watched)
+    compute(frame.observe(seen, expr("count(*) AS rows"), expr(f"sum({hashed}) AS hashes")))
     return seen.get["rows"], seen.get["hashes"]
 
 
 def _time(build: Callable[[], DataFrame], repeats: int) -> Side:
     """Returns the least disturbed of some runs, each of which also hashes its answers."""
-    costs: list[Cost] = []
     answers = set()
-    for _ in range(repeats):
-        costs.append(_measure_idle(lambda: answers.add(_compute_hash(build()))))
-    best = cheapest(costs)
+    best = _least_cost(build, repeats, lambda frame: answers.add(_compute_hash(frame)))
     # If runs of one contender differ, its answers equal no other's.
     ((rows, hashes),) = answers if len(answers) == 1 else {(-1, -1)}
     return Side(cpu_s=best.cpu_s, wall_s=best.wall_s, rows=rows, hashes=hashes)
@@ -110,11 +107,12 @@ def _slices(tree: PeriodicTree, data: DataFrame) -> DataFrame:
     return data.groupBy("device", start).agg(expr("min(temp)"))
 
 
-def _least_cost(build: Callable[[], DataFrame], repeats: int) -> Cost:
-    return cheapest(_measure_idle(lambda: compute(build())) for _ in range(repeats))
-
-
-def _measure_idle(work: Callable[[], object]) -> Cost:
-    """Waits until the processes are idle, then returns the cost of a piece of work."""
-    settle()
-    return measure(work)
+def _least_cost(
+    build: Callable[[], DataFrame], repeats: int, work: Callable[[DataFrame], None] = compute
+) -> Cost:
+    """Returns the cost of the least disturbed run; each starts when the processes are idle."""
+    costs = []
+    for _ in range(repeats):
+        settle()
+        costs.append(measure(lambda: work(build())))
+    return cheapest(costs)

@@ -11,14 +11,12 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks.harness.pictures import Line, draw_bars, draw_lines, picture
-from benchmarks.harness.report import machine, make_table
-from benchmarks.spark.factor_settings import SETTINGS, Boost
+from benchmarks.harness.report import Report, make_table
+from benchmarks.papers.factor_settings import SETTINGS, Boost
 from muntin.errors import RunError
 
 # The plans that run beside plain Spark.
 STRATEGIES = ("coverage", "factor", "auto")
-# The parts that are also measured alone.
-_PARTS = ("scan", "slices")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +56,7 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FactorReport:
+class FactorReport(Report):
     """All runs."""
 
     runs: list[Run]
@@ -82,12 +80,10 @@ class FactorReport:
     def parts(self, setting: str) -> dict[str, float]:
         """Returns the average CPU seconds of each part of auto's plan."""
         runs = self.of(setting)
-        scan, slices = (mean(getattr(run, f"{part}_cpu_s") for run in runs) for part in _PARTS)
-        return {
-            "scan": scan,
-            "slices": max(0.0, slices - scan),
-            "answers": max(0.0, mean(run.sides["auto"].cpu_s for run in runs) - slices),
-        }
+        scan = mean(run.scan_cpu_s for run in runs)
+        slices = mean(run.slices_cpu_s for run in runs)
+        answers = mean(run.sides["auto"].cpu_s for run in runs) - slices
+        return {"scan": scan, "slices": max(0.0, slices - scan), "answers": max(0.0, answers)}
 
     def pearson(self, *strategies: str) -> float | None:
         """Returns r between predicted and measured boosts, for some strategies or all."""
@@ -100,28 +96,20 @@ class FactorReport:
 
     def to_json(self) -> dict[str, Any]:
         """Returns every run, and each setting beside the paper's numbers."""
+        pearson = {strategy: self.pearson(strategy) for strategy in STRATEGIES}
+        runs = []
+        for run in self.runs:
+            boost = {strategy: run.boost(strategy) for strategy in STRATEGIES}
+            runs.append({**asdict(run), "equal": run.equal, "boost": boost})
+        settings = {}
+        for name in self.settings:
+            boosts = {strategy: asdict(self.boost(name, strategy)) for strategy in STRATEGIES}
+            settings[name] = {**boosts, "paper": asdict(SETTINGS[name]), "parts": self.parts(name)}
         return {
-            "runs": [
-                asdict(run)
-                | {
-                    "equal": run.equal,
-                    "boost": {strategy: run.boost(strategy) for strategy in STRATEGIES},
-                }
-                for run in self.runs
-            ],
-            "settings": {
-                name: {
-                    **{strategy: asdict(self.boost(name, strategy)) for strategy in STRATEGIES},
-                    "paper": asdict(SETTINGS[name]),
-                    "parts": self.parts(name),
-                }
-                for name in self.settings
-            },
-            "pearson": {strategy: self.pearson(strategy) for strategy in STRATEGIES}
-            | {"all": self.pearson()},
-            "events": self.events,
-            "repeats": self.repeats,
-            "machine": machine(),
+            **super().to_json(),
+            "runs": runs,
+            "settings": settings,
+            "pearson": {**pearson, "all": self.pearson()},
         }
 
     def tables(self) -> Iterator[Table]:
@@ -149,10 +137,8 @@ class FactorReport:
 
     def _boost_row(self, name: str) -> list[str]:
         setting, runs = SETTINGS[name], self.of(name)
-        boosts = [
-            *(self.boost(name, "coverage"), setting.coverage),
-            *(self.boost(name, "factor"), setting.factor, self.boost(name, "auto")),
-        ]
+        without, with_, auto = (self.boost(name, strategy) for strategy in STRATEGIES)
+        boosts = (without, setting.coverage, with_, setting.factor, auto)
         return [
             name,
             *(f"{boost.mean:.1f} {boost.most:.1f}" for boost in boosts),
@@ -162,51 +148,32 @@ class FactorReport:
 
     def _cpu_row(self, name: str) -> list[str]:
         runs, parts = self.of(name), self.parts(name)
-        return [
-            name,
-            f"{mean(run.sides['plain'].cpu_s for run in runs):.1f}",
-            f"{mean(run.sides['auto'].cpu_s for run in runs):.1f}",
-            *(f"{part:.1f}" for part in parts.values()),
-            f"{mean(run.sides['auto'].rows for run in runs):,.0f}",
-            max(parts, key=parts.__getitem__),
-        ]
+        costs = [mean(run.sides[side].cpu_s for run in runs) for side in ("plain", "auto")]
+        rows = mean(run.sides["auto"].rows for run in runs)
+        seconds = (f"{cost:.1f}" for cost in (*costs, *parts.values()))
+        return [name, *seconds, f"{rows:,.0f}", max(parts, key=parts.__getitem__)]
 
     def draw(self, folder: Path) -> list[Path]:
         """Draws boosts beside the paper's, and predicted beside measured ones (its figure 19)."""
-        auto = [self.boost(name, "auto").mean for name in self.settings]
-        bars = {
-            "here, with factor windows": [
-                self.boost(name, "factor").mean for name in self.settings
-            ],
-            "here, auto": auto,
-            "paper": [SETTINGS[name].factor.mean for name in self.settings],
-        }
+        names = self.settings
+        factor, auto = ([self.boost(x, side).mean for x in names] for side in ("factor", "auto"))
+        paper = [SETTINGS[name].factor.mean for name in names]
+        bars = {"here, with factor windows": factor, "here, auto": auto, "paper": paper}
         points = {
-            name: [
-                (run.predicted[strategy], run.boost(strategy))
-                for run in self.of(name)
-                for strategy in STRATEGIES
-            ]
-            for name in self.settings
+            name: [(run.predicted[x], run.boost(x)) for run in self.of(name) for x in STRATEGIES]
+            for name in names
         }
-        return [
-            picture(
-                folder / "factor_boost.png",
-                partial(draw_bars, names=self.settings, series=bars, log=False),
-                title=f"Plans need {min(auto):.1f} to {max(auto):.1f} times less CPU than plain "
-                "Spark\nFactor windows: mean boost",
-                across="",
-                up="times the throughput",
-            ),
-            picture(
-                folder / "factor_predicted.png",
-                partial(_draw_predicted, points=points),
-                title=f"The cost model predicts the boost with r = {self.pearson() or 0:.2f}\n"
-                "Factor windows: boost by the cost model and as measured",
-                across="predicted",
-                up="measured",
-            ),
-        ]
+        result = f"Plans need {min(auto):.1f} to {max(auto):.1f} times less CPU than plain Spark"
+        title = f"{result}\nFactor windows: mean boost"
+        fill = partial(draw_bars, names=names, series=bars, log=False)
+        boost = folder / "factor_boost.png"
+        picture(boost, fill, title=title, across="", up="times the throughput")
+        result = f"The cost model predicts the boost with r = {self.pearson() or 0:.2f}"
+        title = f"{result}\nFactor windows: boost by the cost model and as measured"
+        predicted = folder / "factor_predicted.png"
+        fill = partial(_draw_predicted, points=points)
+        picture(predicted, fill, title=title, across="predicted", up="measured")
+        return [boost, predicted]
 
 
 def read_reports(files: Iterable[Path]) -> list[FactorReport]:
@@ -217,13 +184,12 @@ def read_reports(files: Iterable[Path]) -> list[FactorReport]:
 def _read_report(file: Path) -> FactorReport:
     try:
         data = json.loads(file.read_text())
-        runs = [
-            Run(
-                **{field.name: run[field.name] for field in fields(Run)}
-                | {"sides": {name: Side(**side) for name, side in run["sides"].items()}}
+        runs = []
+        for run in data["runs"]:
+            sides = {name: Side(**side) for name, side in run["sides"].items()}
+            runs.append(
+                Run(**{each.name: run[each.name] for each in fields(Run)} | {"sides": sides})
             )
-            for run in data["runs"]
-        ]
         return FactorReport(runs=runs, events=data["events"], repeats=data["repeats"])
     except (ValueError, KeyError, TypeError):
         raise RunError(f"{file} is not what `python -m benchmarks factor --json` writes") from None

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import expr
 from rich.table import Table
 
-from benchmarks.harness.report import machine, make_table
+from benchmarks.harness.report import Report, make_table
 from benchmarks.harness.sets import draw_teams
 from muntin.aggregates.aggregate import avg, count, max_, min_
 from muntin.api.batch import run
@@ -38,49 +38,31 @@ class Shape:
     jvm_bytes: int
     python_bytes: int
 
-    @property
-    def fits(self) -> bool:
-        """Whether the peak is below the limit."""
-        return self.peak_bytes < LIMIT
-
 
 @dataclass(frozen=True, kw_only=True)
-class MemoryReport:
+class MemoryReport(Report):
     """All shapes of a run."""
 
     shapes: dict[str, Shape]
     strategy: str
-
-    def to_json(self) -> dict[str, object]:
-        """Returns `shapes` by name, the limit, and whether each shape is below it."""
-        shapes = {name: asdict(shape) | {"fits": shape.fits} for name, shape in self.shapes.items()}
-        facts = {"limit_bytes": LIMIT, "strategy": self.strategy, "machine": machine()}
-        return {"shapes": shapes, **facts}
+    limit_bytes: int = LIMIT
 
     def tables(self) -> list[Table]:
         """Returns the peak memory of each shape next to the limit."""
-        columns = (
-            "shape",
-            ">events",
-            ">rows",
-            ">wall s",
-            ">JVM GB",
-            ">Python GB",
-            ">all GB",
-            "fits",
-        )
+        sizes = (">wall s", ">JVM GB", ">Python GB", ">all GB", "fits")
         rows = (
             [
                 name,
                 *(f"{number:,}" for number in (shape.events, shape.rows)),
                 f"{shape.wall_s:.1f}",
                 *map(_gigabytes, (shape.jvm_bytes, shape.python_bytes, shape.peak_bytes)),
-                "yes" if shape.fits else "NO",
+                "yes" if shape.peak_bytes < self.limit_bytes else "NO",
             ]
             for name, shape in self.shapes.items()
         )
-        note = "resident; all is the most held at once by driver, JVM and Python workers"
-        return [make_table(f"peak memory, limit {_gigabytes(LIMIT)} GB", columns, rows, note)]
+        title = f"peak memory, limit {_gigabytes(self.limit_bytes)} GB"
+        note = "resident; all is the most at one time of driver, JVM and Python workers"
+        return [make_table(title, ("shape", ">events", ">rows", *sizes), rows, note)]
 
 
 def queries() -> list[Query]:
@@ -124,8 +106,7 @@ def _measure_shape(
 
     def work() -> None:
         frame = run(asked, build(), strategy=strategy).together()
-        counted = frame.observe(answers, expr("count(*) AS rows"))
-        compute(counted)
+        compute(frame.observe(answers, expr("count(*) AS rows")))
 
     with memory() as peak:
         cost = measure(work)

@@ -1,13 +1,13 @@
 """`sharing`: sets of window queries as plain Spark and as muntin, over the same events."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import asdict, dataclass
+from functools import partial, reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.functions import col, expr, session_window, window
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
 
 from benchmarks.harness.report import read_names, session_settings
 from benchmarks.harness.sets import (
@@ -24,9 +24,9 @@ from muntin.measure.compare import compare_rows
 from muntin.measure.events import RATE, compute, readings, store
 from muntin.measure.processes import Cost, measure, measure_in_turns
 from muntin.measure.progress import Steps
-from muntin.model.data_windows import Session
 from muntin.model.query import Query
 from muntin.optimizer.strategies import DEFAULT
+from muntin.spark.binding.relations import Relations
 from muntin.spark.output.stacking import with_query_name
 
 # If plain Spark would take hours over all events, answers are compared on this many.
@@ -51,10 +51,9 @@ def sharing(
     """Runs every set both ways: once to compare answers, then in turns; long runs only once."""
     usual = Scale(events=events, keys=keys)
     scales = {name: scale_of(name, usual) for name in sets}
-    with (
-        TemporaryDirectory(prefix="muntin-bench-") as folder,
-        Steps(len(set(scales.values())) + _steps(sets, warm_up_turns + repeats)) as bar,
-    ):
+    runs = (2 * len(sets) - len(TOO_LONG_FOR_PLAIN & scales.keys())) * (1 + warm_up_turns + repeats)
+    steps = len(set(scales.values())) + runs + len(sets)
+    with TemporaryDirectory(prefix="muntin-bench-") as folder, Steps(steps) as bar:
         data = {}
         for number, scale in enumerate(dict.fromkeys(scales.values())):
             with bar.step(f"making {scale.events:,} events"):
@@ -81,39 +80,21 @@ def read_sets(names: str) -> list[str]:
 
 
 def plain_spark(queries: Sequence[Query], events: DataFrame) -> DataFrame:
-    """Answers with Spark's own `window` or `session_window`, in the form of `together()`."""
-    frames = [with_query_name(query.name, _plain_query(query, events)) for query in queries]
-    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+    """Answers each query with Spark's own SQL alone, in the form of `together()`."""
+    plain = Relations(events, queries, streaming=events.isStreaming)
+    return union_answers({query.name: plain.check(query) for query in queries})
 
 
-def _plain_query(query: Query, events: DataFrame) -> DataFrame:
-    if query.where is not None:
-        events = events.where(query.where)
-    keys = (expr(sql).alias(name) for name, sql in query.key_expressions.items())
-    return events.groupBy(*keys, _plain_window(query).alias("window")).agg(
-        *(expr(aggregate.to_sql()).alias(name) for name, aggregate in query.aggregates.items())
-    )
-
-
-def _plain_window(query: Query) -> Column:
-    if isinstance(query.window, Session):
-        return session_window(query.time, f"{query.window.gap} microseconds")
-    periodic = query.periodic_window
-    size, slide = (f"{micros} microseconds" for micros in (periodic.size, periodic.slide))
-    return window(query.time, size, slide)
-
-
-def _steps(sets: Sequence[str], turns: int) -> int:
-    alone = sum(name in TOO_LONG_FOR_PLAIN for name in sets)
-    return (2 * len(sets) - alone) * (1 + turns) + len(sets)
+def union_answers(frames: Mapping[str, DataFrame]) -> DataFrame:
+    """Returns the answers of several queries as one DataFrame with their names."""
+    named = (with_query_name(name, frame) for name, frame in frames.items())
+    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), named)
 
 
 @dataclass(frozen=True)
 class _Contender:
     """A set, a way to answer it, and the answers."""
 
-    name: str
-    way: str
     build: Callable[[], DataFrame]
     answers: DataFrame
     # The cost of the first run, which also stored the answers.
@@ -121,22 +102,13 @@ class _Contender:
     # The number of all events divided by the number of events it runs over.
     times: float
 
-    @property
-    def label(self) -> str:
-        return f"{self.name}: {self.way}"
-
     def run(self) -> Cost:
         return measure(lambda: compute(self.build()))
 
-    def side(self, costs: Mapping[str, Cost]) -> Side:
+    def side(self, best: Cost) -> Side:
         """Returns its cost in turns, and its number of rows."""
-        best = costs[self.label]
-        return Side(
-            cpu_s=round(best.cpu_s * self.times, 2),
-            wall_s=round(best.wall_s * self.times, 2),
-            rows=self.answers.count(),
-            times=self.times,
-        )
+        seconds = {name: round(spent * self.times, 2) for name, spent in asdict(best).items()}
+        return Side(**seconds, rows=self.answers.count(), times=self.times)
 
 
 @dataclass(frozen=True)
@@ -155,24 +127,19 @@ class _Bench:
     ) -> dict[str, SetFigures]:
         """Measures every set, its contenders timed in turns."""
         contenders = {
-            (name, way): self._contender(name, way)
+            f"{name}: {way}": self._contender(name, way)
             for name in sets
             for way in ("muntin", "plain")
             if way == "muntin" or name not in TOO_LONG_FOR_PLAIN
         }
         costs = measure_in_turns(
-            {contender.label: contender.run for contender in contenders.values()},
+            {label: contender.run for label, contender in contenders.items()},
             self.bar,
             warm_up_turns=warm_up_turns,
             repeats=repeats,
-            earlier={contender.label: contender.first for contender in contenders.values()},
+            earlier={label: contender.first for label, contender in contenders.items()},
         )
-        return {
-            name: self._compare(
-                name, costs, contenders[name, "muntin"], contenders.get((name, "plain"))
-            )
-            for name in sets
-        }
+        return {name: self._compare(name, contenders, costs) for name in sets}
 
     def _contender(self, name: str, way: str) -> _Contender:
         """Returns a contender after its first run, whose answers are stored."""
@@ -181,47 +148,38 @@ class _Bench:
         if way == "plain" and name in FEW_KEYS_FOR_PLAIN:
             data = self.few[scale]
             times = scale.events / max(1, data.count())
-        build = self._build(way, SETS[name](), data)
+        build = partial(self._answer, way, SETS[name](), data)
         path = self.folder / name / way
         with self.bar.step(f"{name}: {way}, first run"):
             cost = measure(lambda: store(build(), path))
-        answers = data.sparkSession.read.parquet(str(path))
-        return _Contender(name, way, build, answers, cost, times)
+        return _Contender(build, data.sparkSession.read.parquet(str(path)), cost, times)
 
-    def _build(
-        self, way: str, queries: Sequence[Query], data: DataFrame
-    ) -> Callable[[], DataFrame]:
+    def _answer(self, way: str, queries: Sequence[Query], data: DataFrame) -> DataFrame:
         if way == "plain":
-            return lambda: plain_spark(queries, data)
-        return lambda: run(queries, data, strategy=self.strategy).together()
+            return plain_spark(queries, data)
+        return run(queries, data, strategy=self.strategy).together()
 
     def _compare(
-        self,
-        name: str,
-        costs: Mapping[str, Cost],
-        ours: _Contender,
-        theirs: _Contender | None,
+        self, name: str, contenders: Mapping[str, _Contender], costs: Mapping[str, Cost]
     ) -> SetFigures:
-        queries, scale = SETS[name](), self.scales[name]
-        if theirs is not None:
-            with self.bar.step(f"{name}: comparing"):
+        label, scale = f"{name}: plain", self.scales[name]
+        ours, theirs = contenders[f"{name}: muntin"], contenders.get(label)
+        few = min(EQUAL_ON, scale.events)
+        with self.bar.step(f"{name}: comparing"):
+            if theirs is None:
+                data = self._few_events(name, few)
+                answers = self._answer("muntin", SETS[name](), data)
+                equal = equal_answers(answers, self._one_by_one(name, data))
+            else:
                 is_scaled = theirs.times != 1
                 answers = of_few_keys(ours.answers, scale.keys) if is_scaled else ours.answers
                 equal = equal_answers(answers, theirs.answers)
-            return SetFigures(
-                plain=theirs.side(costs),
-                muntin=ours.side(costs),
-                equal=equal,
-                equal_on=round(scale.events / theirs.times),
-                scale=scale,
-            )
-        few = min(EQUAL_ON, scale.events)
-        with self.bar.step(f"{name}: comparing on {few:,} events"):
-            data = self._few_events(name, few)
-            muntin = self._build("muntin", queries, data)()
-            equal = equal_answers(muntin, self._one_by_one(name, data))
         return SetFigures(
-            plain=None, muntin=ours.side(costs), equal=equal, equal_on=few, scale=scale
+            plain=theirs.side(costs[label]) if theirs else None,
+            muntin=ours.side(costs[f"{name}: muntin"]),
+            equal=equal,
+            equal_on=round(scale.events / theirs.times) if theirs else few,
+            scale=scale,
         )
 
     def _one_by_one(self, name: str, data: DataFrame) -> DataFrame:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from benchmarks.harness.report import machine, make_table
+from benchmarks.harness.report import Report, make_table
 from benchmarks.harness.sets import SETS, Scale, one_query_of
 from benchmarks.spark.sharing_figure import Pair, draw_pairs
 
@@ -42,13 +42,9 @@ class SetFigures:
     # compared with those of a batch.
     instead: str | None = None
 
-    def to_json(self) -> dict[str, object]:
-        """Returns all fields but those that are None."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
 
 @dataclass(frozen=True, kw_only=True)
-class SharingReport:
+class SharingReport(Report):
     """All sets of a run, and what they ran on."""
 
     sets: dict[str, SetFigures]
@@ -65,10 +61,9 @@ class SharingReport:
         for name, measured in self.sets.items():
             ratio = self._by_plain_one(name)
             found = {} if ratio is None else {"muntin_by_plain_one": round(ratio, 3)}
-            sets[name] = {**measured.to_json(), **found}
-        facts = {name: getattr(self, name) for name in ("events", "keys", "repeats", "strategy")}
-        facts["settings"] = dict(self.settings)
-        return {"sets": sets, **facts, "machine": machine()}
+            figures = {key: value for key, value in asdict(measured).items() if value is not None}
+            sets[name] = {**figures, **found}
+        return {**super().to_json(), "sets": sets}
 
     def title(self) -> str:
         """Returns what was run, with a line for each set that has events of its own."""
@@ -90,16 +85,11 @@ class SharingReport:
 
     def draw(self, folder: Path) -> list[Path]:
         """Draws the CPU seconds of both contenders."""
-        pairs = [
-            Pair(
-                name=name,
-                queries=len(SETS[name]()),
-                plain=measured.plain.cpu_s if measured.plain else None,
-                muntin=measured.muntin.cpu_s,
-                ratio=measured.plain.cpu_s / measured.muntin.cpu_s if measured.plain else None,
-            )
-            for name, measured in self.sets.items()
-        ]
+        pairs = []
+        for name, measured in self.sets.items():
+            plain, ours = measured.plain.cpu_s if measured.plain else None, measured.muntin.cpu_s
+            ratio, queries = plain / ours if plain else None, len(SETS[name]())
+            pairs.append(Pair(name=name, queries=queries, plain=plain, muntin=ours, ratio=ratio))
         best = max(pairs, key=lambda pair: pair.ratio or 0)
         result = f"{best.name}: {best.ratio or 0:.0f} times less CPU than plain Spark"
         return [draw_pairs(pairs, folder / "sharing.png", title=f"{result}\n{self.title()}")]

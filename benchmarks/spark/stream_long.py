@@ -3,23 +3,23 @@
 import gc
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pyspark.sql import DataFrame, SparkSession
 from rich.table import Table
 
-from benchmarks.harness.report import make_table
+from benchmarks.harness.report import Report, make_table
 from benchmarks.harness.sets import SETS
+from benchmarks.harness.streams import WATERMARK, stream_settings
 from benchmarks.spark.sharing import plain_spark
-from benchmarks.spark.streaming import WATERMARK, stream_settings
 from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.measure.processes import private_memory
 from muntin.measure.progress import Steps
-from muntin.spark.engine.session_kind import live_bytes
-from muntin.spark.engine.settings import settings
+from muntin.spark.engine.session_kind import heap_bytes
+from muntin.spark.engine.settings import temporary_settings
 from muntin.spark.pipeline.reports import QueryReports
 
 BATCHES = 500
@@ -57,15 +57,11 @@ Sizes = dict[int, dict[str, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LongReport:
+class LongReport(Report):
     """A stream early and late: plain Spark's one query, and a pipeline of ten."""
 
     plain: Sizes
     muntin: Sizes
-
-    def to_json(self) -> dict[str, object]:
-        """Returns all figures by name."""
-        return asdict(self)
 
     def tables(self) -> list[Table]:
         """Returns a row for each figure, early and late."""
@@ -91,7 +87,7 @@ def long_run(session: SparkSession, *, batches: int = BATCHES) -> LongReport:
     with (
         TemporaryDirectory(prefix="muntin-bench-") as name,
         Steps(2) as bar,
-        settings(session, {**stream_settings(), **_LOGS}),
+        temporary_settings(session, {**stream_settings(), **_LOGS}),
     ):
         bench = _LongRun(session, Path(name), (_FIRST, batches))
         with bar.step(f"plain Spark: {batches} batches"):
@@ -155,7 +151,7 @@ class _LongRun:
         batches = range(batch - _WATCHED, batch + 1)
         watched = [self._checkpoint_size(check, reports, number) for number in batches]
         gc.collect()
-        memory = (live_bytes(self.session), *private_memory())
+        memory = (heap_bytes(self.session), *private_memory())
         return dict(zip(_FIGURES, (*memory, *map(max, zip(*watched, strict=True))), strict=True))
 
     def _checkpoint_size(

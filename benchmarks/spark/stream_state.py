@@ -1,24 +1,24 @@
 """`streaming --state`: the cost of state, of many keys and of an added query."""
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from rich.table import Table
 
-from benchmarks.harness.batch_costs import BatchCosts
-from benchmarks.harness.report import make_table
+from benchmarks.harness.report import Report, make_table
 from benchmarks.harness.sets import SETS
-from benchmarks.spark.streaming import (
+from benchmarks.harness.streams import (
     FILES,
     FILES_PER_BATCH,
     WARM_UP_BATCHES,
     WATERMARK,
+    run_pipeline,
+    stream_files,
     stream_settings,
 )
-from muntin.aggregates.aggregate import max_
 from muntin.api.batch import run as run_batch
 from muntin.api.stream import start
 from muntin.errors import RunError
@@ -27,8 +27,8 @@ from muntin.measure.events import RATE, readings, write_stream_files
 from muntin.measure.processes import settle
 from muntin.measure.progress import Steps
 from muntin.model.query import Query
-from muntin.model.windows import hopping, tumbling
-from muntin.spark.engine.settings import settings
+from muntin.model.windows import hopping
+from muntin.spark.engine.settings import temporary_settings
 from muntin.spark.pipeline.stream_options import StreamOptions
 
 # Files of an hour each, one per batch: this many until the retained state has its full size, then
@@ -54,7 +54,7 @@ class State:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StateReport:
+class StateReport(Report):
     """The costs of larger state, of many keys, and of adding a query."""
 
     # Slices kept for an hour; for 12, by the same queries; for 12, by a window of that size.
@@ -71,10 +71,6 @@ class StateReport:
     dash10: State | None
     # Seconds from the call of `add` to the end of the first batch with the query.
     add_s: float
-
-    def to_json(self) -> dict[str, object]:
-        """Returns all figures by name."""
-        return asdict(self)
 
     def tables(self) -> list[Table]:
         """Returns a row for each figure."""
@@ -111,7 +107,7 @@ def state_costs(
     with (
         TemporaryDirectory(prefix="muntin-bench-") as name,
         Steps(8 if dash10_keys else 7) as bar,
-        settings(session, stream_settings()),
+        temporary_settings(session, stream_settings()),
     ):
         bench = _StateRun(session, Path(name))
         with bar.step("making events"):
@@ -119,11 +115,12 @@ def state_costs(
             slow = bench.write("slow", events, _KEYS, events / (files * 3600), files)
             many = bench.write("many", events, keys, RATE * 10, FILES)
         short, long = (
-            [_sliding_query(60 * hours), *SETS["slide3"]()[1:]] for hours in (_SHORT, _LONG)
+            [_sliding_query(f"{hours} hours"), *SETS["slide3"]()[1:]] for hours in (_SHORT, _LONG)
         )
         # Many keys run first, and the short state second of three, so that it is warm.
         with bar.step(f"{keys:,} keys"):
-            queries = [_query("minute", 1), _query("five", 5)]
+            # A minute and five.
+            queries = SETS["tumb5"]()[:4:3]
             many_state = bench.run("keys", many, queries)
             equal = all(_is_equal(session, bench.folder / "keys", many, query) for query in queries)
         costs = {}
@@ -160,26 +157,9 @@ def state_costs(
     )
 
 
-def _sliding_query(minutes: int) -> Query:
+def _sliding_query(size: str) -> Query:
     """Returns the first query of slide3, with another size."""
-    window = hopping(f"{minutes} minutes", every="1 minute")
-    return replace(SETS["slide3"]()[0], window=window)
-
-
-def _query(name: str, minutes: int) -> Query:
-    return Query(
-        name=name,
-        window=tumbling(f"{minutes} minutes"),
-        aggregates={"most": max_("temp")},
-        keys=["device"],
-        time="ts",
-    )
-
-
-def _stream(session: SparkSession, events: Path, files: int) -> DataFrame:
-    schema = session.read.parquet(str(events)).schema
-    reader = session.readStream.schema(schema).option("maxFilesPerTrigger", files)
-    return reader.parquet(str(events))
+    return replace(SETS["slide3"]()[0], window=hopping(size, every="1 minute"))
 
 
 @dataclass(frozen=True)
@@ -204,19 +184,9 @@ class _StateRun:
         files: int = FILES_PER_BATCH,
     ) -> State:
         """Streams the events, `files` per batch; measures the batches after `warm_up` batches."""
-        place = self.folder / label
+        place, stream = self.folder / label, stream_files(self.session, events, files)
         settle()
-        with BatchCosts(self.session) as costs:
-            start(
-                queries,
-                _stream(self.session, events, files),
-                checkpoint=place / "check",
-                sink=place / "answers",
-                watermark=WATERMARK,
-                trigger="available now",
-                options=StreamOptions(retain=retain),
-            ).await_termination()
-        cost = costs.cost_after(warm_up)
+        cost = run_pipeline(queries, stream, place, StreamOptions(retain=retain), warm_up)
         return State(
             cpu_s=round(cost.cpu_s, 2),
             wall_s=round(cost.wall_s, 2),
@@ -248,7 +218,7 @@ def _time_to_add(session: SparkSession, place: Path, events: Path) -> float:
     """Adds a query to a busy pipeline, and returns the seconds until its first answers."""
     with start(
         SETS["slide3"](),
-        _stream(session, events, files=1),
+        stream_files(session, events, files=1),
         checkpoint=place / "check",
         sink=place / "answers",
         watermark=WATERMARK,
@@ -256,13 +226,7 @@ def _time_to_add(session: SparkSession, place: Path, events: Path) -> float:
     ) as pipeline:
         while pipeline.status().batches < WARM_UP_BATCHES:
             time.sleep(0.05)
-        added = Query(
-            name="added",
-            window=hopping("10 minutes", every="1 minute"),
-            aggregates=SETS["slide3"]()[0].aggregates,
-            keys=["device"],
-            time="ts",
-        )
+        added = replace(_sliding_query("10 minutes"), name="added")
         before = time.monotonic()
         pipeline.add(added)
         while pipeline.status().queries["added"].rows == 0:

@@ -1,9 +1,8 @@
 """`streaming`: sets of window queries as plain Spark's streams and as one pipeline."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 
@@ -12,28 +11,36 @@ from pyspark.sql.functions import col, expr
 from pyspark.sql.functions import max as max_
 from pyspark.sql.functions import min as min_
 
-from benchmarks.harness.batch_costs import BatchCosts
 from benchmarks.harness.report import session_settings
 from benchmarks.harness.sets import SETS
-from benchmarks.spark.sharing import equal_answers, of_few_keys, plain_spark, read_sets
+from benchmarks.harness.streams import (
+    FILES,
+    FILES_PER_BATCH,
+    WARM_UP_BATCHES,
+    WATERMARK,
+    BatchCosts,
+    run_pipeline,
+    stream_files,
+    stream_settings,
+)
+from benchmarks.spark.sharing import (
+    equal_answers,
+    of_few_keys,
+    plain_spark,
+    read_sets,
+    union_answers,
+)
 from benchmarks.spark.sharing_report import SetFigures, SharingReport, Side
-from muntin.api.stream import start
 from muntin.errors import RunError, nearest
 from muntin.measure.events import RATE, readings, write_stream_files
 from muntin.measure.processes import Cost, measure_in_turns
 from muntin.measure.progress import Steps
 from muntin.model.query import Query
 from muntin.optimizer.strategies import STEADY
-from muntin.spark.engine.settings import settings
-from muntin.spark.output.stacking import QUERY, with_query_name
+from muntin.spark.engine.settings import temporary_settings
+from muntin.spark.output.stacking import QUERY
 from muntin.spark.pipeline.stream_options import StreamOptions
-from muntin.spark.stream.source import SETTINGS
 
-FILES = 20
-FILES_PER_BATCH = 4
-# Batches that warm up; the cost is that of the others.
-WARM_UP_BATCHES = 2
-WATERMARK = "10 seconds"
 # Turns before the timed ones, in which the JVM compiles what the contenders share.
 WARM_UP_TURNS = 6
 # A stream has some eighty pieces of generated code, and Spark caches a hundred. Streams that take
@@ -94,7 +101,7 @@ def streaming(
     with (
         TemporaryDirectory(prefix="muntin-bench-") as folder,
         Steps(1 + len(sets) * (2 * (warm_up_turns + repeats) + 1)) as bar,
-        settings(session, stream_settings()),
+        temporary_settings(session, stream_settings()),
     ):
         with bar.step(f"making {events:,} events"):
             write_stream_files(readings(session, events, keys, RATE, FILES), Path(folder, "events"))
@@ -107,11 +114,6 @@ def streaming(
             strategy=strategy,
             settings=session_settings(session),
         )
-
-
-def stream_settings() -> dict[str, str]:
-    """Returns settings for all contenders: state in RocksDB, a partition for each core."""
-    return {**SETTINGS, "spark.sql.shuffle.partitions": str(os.cpu_count())}
 
 
 @dataclass(frozen=True)
@@ -160,61 +162,46 @@ class _Bench:
                 )
         return measured
 
-    def _stream(self) -> DataFrame:
-        events = str(self.folder / "events")
-        schema = self.session.read.parquet(events).schema
-        reader = self.session.readStream.schema(schema)
-        return reader.option("maxFilesPerTrigger", FILES_PER_BATCH).parquet(events)
-
     def _plain(self, queries: Sequence[Query], place: Path) -> Cost:
         """Runs a streaming query for each, one after the other."""
         spent = Cost(cpu_s=0.0, wall_s=0.0)
         for query in queries:
-            frame = plain_spark([query], self._stream().withWatermark(query.time, WATERMARK))
+            stream = stream_files(self.session, self.folder / "events")
+            frame = plain_spark([query], stream.withWatermark(query.time, WATERMARK))
             with BatchCosts(self.session) as costs:
                 writer = frame.writeStream.format("parquet").outputMode("append")
                 writer = writer.option("checkpointLocation", str(place / "check" / query.name))
-                writer.trigger(availableNow=True).start(
-                    str(place / "answers" / query.name)
-                ).awaitTermination()
+                answers = str(place / "answers" / query.name)
+                writer.trigger(availableNow=True).start(answers).awaitTermination()
             spent += costs.cost_after(WARM_UP_BATCHES)
         return spent
 
     def _muntin(self, queries: Sequence[Query], place: Path) -> Cost:
         """Runs one pipeline for all."""
-        with BatchCosts(self.session) as costs:
-            start(
-                queries,
-                self._stream(),
-                checkpoint=place / "check",
-                sink=place / "answers",
-                watermark=WATERMARK,
-                trigger="available now",
-                options=StreamOptions(strategy=self.strategy),
-            ).await_termination()
-        return costs.cost_after(WARM_UP_BATCHES)
+        stream = stream_files(self.session, self.folder / "events")
+        return run_pipeline(queries, stream, place, StreamOptions(strategy=self.strategy))
 
     def _equal_to_batch(self, name: str, ours: DataFrame) -> tuple[bool, int]:
         """Compares the windows of one key that have closed with those of plain Spark's batch;
         returns on how many events, too."""
-        events = of_few_keys(self.session.read.parquet(str(self.folder / "events")), 1)
-        watermark = expr(f"max(ts) - INTERVAL {WATERMARK}").alias("until")
-        until = self.session.read.parquet(str(self.folder / "events")).select(watermark)
-        closed = plain_spark(SETS[name](), events).join(until, col("window.end") <= col("until"))
-        return _equal(name, of_few_keys(ours, 1), closed.drop("until")), events.count()
+        events = self.session.read.parquet(str(self.folder / "events"))
+        until = events.select(expr(f"max(ts) - INTERVAL {WATERMARK}").alias("until"))
+        one = of_few_keys(events, 1)
+        closed = plain_spark(SETS[name](), one).join(until, col("window.end") <= col("until"))
+        return _equal(name, of_few_keys(ours, 1), closed.drop("until")), one.count()
 
     def _answers(self, name: str, place: Path) -> DataFrame:
-        frames = []
+        """Returns the answers of a set; a query of which no window has closed has none."""
+        events = self.session.read.parquet(str(self.folder / "events"))
+        frames = {}
         for query in SETS[name]():
             folder = place / "answers" / query.name
             if any(folder.glob("**/*.parquet")):
-                frame = self.session.read.parquet(str(folder))
+                answers = self.session.read.parquet(str(folder)).drop(QUERY)
             else:
-                # No window has closed, such as sessions of keys that have events all the time.
-                events = self.session.read.parquet(str(self.folder / "events"))
-                frame = plain_spark([query], events).limit(0)
-            frames.append(frame if QUERY in frame.columns else with_query_name(query.name, frame))
-        return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+                answers = plain_spark([query], events).limit(0).drop(QUERY)
+            frames[query.name] = answers
+        return union_answers(frames)
 
 
 def _streamed_by(way: str, name: str) -> str:

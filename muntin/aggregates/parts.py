@@ -1,6 +1,7 @@
-"""Parts: what a slice can keep for an aggregate, a row for each.
+"""Parts: the values that a slice can keep for an aggregate, one row of the table for each.
 
-A part says how Spark computes it from events, and how two partials combine.
+A row has the Spark SQL that computes the part from events, and the monoid that combines two
+partials.
 """
 
 from collections.abc import Mapping
@@ -27,8 +28,8 @@ from muntin.aggregates.monoids import (
 from muntin.aggregates.representations import (
     FLOAT,
     INTEGER,
+    ArgExtremes,
     CheckedSums,
-    ChosenValues,
     CodedValues,
     DecimalSums,
     Numbers,
@@ -69,22 +70,22 @@ class Part:
     calls: Mapping[str, Call]
     scalars: Mapping[str, str] = field(default_factory=lambda: {"value": "{value}"})
     # Its scalars of one record, computed from whether the record counts and from its arguments.
-    of_record: Formula
-    # Whether the values matter, or only whether they are null.
-    is_of_values: bool = True
+    lift_record: Formula
+    # Whether it depends on the values, not only on whether they are null.
+    needs_values: bool = True
     # The aggregate of Spark that combines partials, if they have one scalar: its name, or a call
     # over `{p}`, with `{parameters}` behind it.
-    combined_by: str | None = None
+    spark_combine: str | None = None
     # Whether the partial of no values is a value, such as a count of zero, not null.
     is_never_null: bool = False
     # Spark SQL over the arguments that compiled code reads of an event; None: the arguments.
-    reads: str | None = None
+    event_sql: str | None = None
     # The part that Spark's GROUP BY makes of floats instead, and shares with other aggregates.
-    of_floats: str | None = None
-    # Whether the parameters of a call say what is kept, and not only what is answered from it.
+    float_part: str | None = None
+    # Whether partials, not only answers, depend on the parameters of a call.
     takes_parameters: bool = False
-    # Whether it is a struct of a value, x, and of what it is chosen by, y. Then x may be null.
-    is_chosen: bool = False
+    # Whether it is a struct of the extreme y and the x of the same row. Then x may be null.
+    is_arg_extreme: bool = False
 
     def representation(self, value_type: str, *, ansi: bool) -> Representation:
         """Returns how partials of such values are represented; `ansi` integer sums detect
@@ -118,8 +119,8 @@ def _simple(name: str, representations: Mapping[str, Representation]) -> Part:
         name=name,
         representations=representations,
         calls={"value": Call(function=name)},
-        of_record=lambda there, x: (x,),
-        combined_by=name,
+        lift_record=lambda there, x: (x,),
+        spark_combine=name,
     )
 
 
@@ -130,8 +131,8 @@ def _float_sum(name: str, of_record: Formula, *, of: str = "x") -> Part:
         representations=_numbers(float=ADD_FLOAT),
         value_type=FLOAT,
         calls={"value": Call(function="sum", of=(of,))},
-        of_record=of_record,
-        combined_by="sum",
+        lift_record=of_record,
+        spark_combine="sum",
     )
 
 
@@ -148,25 +149,25 @@ def _set_of_values(name: str, sets: SetsOfValues) -> Part:
         representations=dict.fromkeys((INTEGER, FLOAT, TYPED), sets),
         calls={},
         scalars={},
-        of_record=lambda there, x: (x,),
+        lift_record=lambda there, x: (x,),
         is_never_null=True,
     )
 
 
-def _chosen(name: str, extreme: str, monoid: Monoid) -> Part:
-    """Returns the value beside the extreme of another one, and that extreme."""
+def _arg_extreme(name: str, extreme: str, monoid: Monoid) -> Part:
+    """Returns the part of `max_by` and `min_by`: the extreme y, and the x of the same row."""
     return Part(
         name=name,
-        representations={TYPED: ChosenValues(monoid=monoid)},
+        representations={TYPED: ArgExtremes(monoid=monoid)},
         calls={
             "y": Call(function=extreme, of=("y",)),
             "x": Call(function=name, of=("x", "y")),
         },
         scalars={"value": "IF({y} IS NULL, NULL, named_struct('y', {y}, 'x', {x}))"},
-        of_record=lambda there, x, y: (x, y),
-        combined_by=f"{name}({{p}}, {{p}}.y)",
-        reads="IF(({y}) IS NULL, NULL, named_struct('y', {y}, 'x', {x}))",
-        is_chosen=True,
+        lift_record=lambda there, x, y: (x, y),
+        spark_combine=f"{name}({{p}}, {{p}}.y)",
+        event_sql="IF(({y}) IS NULL, NULL, named_struct('y', {y}, 'x', {x}))",
+        is_arg_extreme=True,
     )
 
 
@@ -184,9 +185,9 @@ PARTS: dict[str, Part] = {
             representations=_numbers(integer=ADD),
             value_type=INTEGER,
             calls={"value": Call(function="count")},
-            of_record=lambda there: (there,),
-            is_of_values=False,
-            combined_by="sum",
+            lift_record=lambda there: (there,),
+            needs_values=False,
+            spark_combine="sum",
             is_never_null=True,
         ),
         Part(
@@ -194,19 +195,19 @@ PARTS: dict[str, Part] = {
             representations=_numbers(integer=ADD),
             value_type=INTEGER,
             calls={"value": Call(function="count_if")},
-            of_record=lambda there, x: (x,),
-            combined_by="sum",
+            lift_record=lambda there, x: (x,),
+            spark_combine="sum",
             is_never_null=True,
-            reads="IF({x}, 1L, 0L)",
+            event_sql="IF({x}, 1L, 0L)",
         ),
         Part(
             name="sum",
             representations={**_numbers(integer=ADD, float=ADD_FLOAT), TYPED: DecimalSums()},
             ansi=CheckedSums(),
             calls={"value": Call(function="sum")},
-            of_record=lambda there, x: (x,),
-            combined_by="sum",
-            of_floats="float_sum",
+            lift_record=lambda there, x: (x,),
+            spark_combine="sum",
+            float_part="float_sum",
         ),
         _float_sum("float_sum", lambda there, x: (x,)),
         _float_sum("sum_of_first", lambda there, x, y: (x,)),
@@ -230,7 +231,7 @@ PARTS: dict[str, Part] = {
                 "mean": "try_divide({sum}, {n})",
                 "m2": "{var} * {n}",
             },
-            of_record=lambda there, x: (there, x, x - x),
+            lift_record=lambda there, x: (there, x, x - x),
             is_never_null=True,
         ),
         Part(
@@ -252,7 +253,7 @@ PARTS: dict[str, Part] = {
                 "m3": "coalesce({skew} * {var} * sqrt({var}) * {n}, 0D)",
                 "m4": "coalesce(({kurt} + 3D) * {var} * {var} * {n}, 0D)",
             },
-            of_record=lambda there, x: (there, x, x - x, x - x, x - x),
+            lift_record=lambda there, x: (there, x, x - x, x - x, x - x),
             is_never_null=True,
         ),
         Part(
@@ -277,23 +278,25 @@ PARTS: dict[str, Part] = {
                 "yy": "{var_y} * {n}",
                 "xy": "{covar} * {n}",
             },
-            of_record=lambda there, x, y: (there, x, y, x - x, y - y, (x - x) * (y - y)),
+            lift_record=lambda there, x, y: (there, x, y, x - x, y - y, (x - x) * (y - y)),
             is_never_null=True,
         ),
         _set_of_values("distinct", SetsOfValues(monoid=SET, combines_per_value=2.0)),
         _set_of_values("frequencies", _BAGS),
-        _set_of_values("values", replace(_BAGS, tells_zeros_apart=True, has_doubles=True)),
-        _set_of_values("occurrences", replace(_BAGS, tells_zeros_apart=True)),
-        _set_of_values("items", replace(_BAGS, tells_zeros_apart=True, names_types=True)),
+        _set_of_values(
+            "values", replace(_BAGS, distinguishes_zeros=True, decimals_as_doubles=True)
+        ),
+        _set_of_values("occurrences", replace(_BAGS, distinguishes_zeros=True)),
+        _set_of_values("items", replace(_BAGS, distinguishes_zeros=True, keeps_spark_type=True)),
         Part(
             name="nulls",
             representations=_numbers(integer=ADD),
             value_type=INTEGER,
             calls={},
             scalars={},
-            of_record=lambda there, x: (x,),
+            lift_record=lambda there, x: (x,),
             is_never_null=True,
-            reads="IF(({x}) IS NULL, 1L, 0L)",
+            event_sql="IF(({x}) IS NULL, 1L, 0L)",
         ),
         Part(
             name="registers",
@@ -301,12 +304,12 @@ PARTS: dict[str, Part] = {
             value_type="binary",
             calls={},
             scalars={},
-            of_record=lambda there, x: (x,),
+            lift_record=lambda there, x: (x,),
             is_never_null=True,
-            reads="IF(({x}) IS NULL, NULL, xxhash64({x}))",
+            event_sql="IF(({x}) IS NULL, NULL, xxhash64({x}))",
             takes_parameters=True,
         ),
-        _chosen("max_by", "max", MAX),
-        _chosen("min_by", "min", MIN),
+        _arg_extreme("max_by", "max", MAX),
+        _arg_extreme("min_by", "min", MIN),
     )
 }

@@ -55,23 +55,23 @@ class Function:
     parameters: tuple[str, ...] = ()
     # How Spark spells a call, where that is not `name(arguments)`: with `{x}` for the arguments,
     # and the parameters by name.
-    spelled: str | None = None
+    call_template: str | None = None
     # The function whose calls with DISTINCT it stands for.
     distinct_of: str | None = None
     # Whether it takes any number of arguments from `arguments` on.
-    takes_more: bool = False
+    is_variadic: bool = False
     # Reads the parameters of a call; raises `ModelError` if the call is left to Spark.
     check_parameters: Callable[[tuple[str, ...]], Any] | None = None
     # The answer as Spark SQL over the partial, `{p}`, if it has no formula.
-    finish: str | None = None
+    answer_template: str | None = None
     # The answer as Spark SQL over the summary of a set of values, `{p}`, if it is not the summary;
     # it may name the parameters.
-    finish_summary: str | None = None
-    # Whether its answer has no order of its own: only under functions that ignore the order is
-    # it determined.
-    has_any_order: bool = False
+    summary_template: str | None = None
+    # Whether the order of its answer is undefined, so that it is shared only inside functions that
+    # ignore the order.
+    has_undefined_order: bool = False
     # Whether its answers from slices are Spark's only within an error bound.
-    is_bounded: bool = False
+    is_approximate: bool = False
 
     @cached_property
     def is_native(self) -> bool:
@@ -79,9 +79,9 @@ class Function:
         return all(PARTS[part].is_native for part in self.parts)
 
     @cached_property
-    def is_chosen(self) -> bool:
-        """Whether its answer is a value that another one chooses."""
-        return any(PARTS[part].is_chosen for part in self.parts)
+    def is_arg_extreme(self) -> bool:
+        """Whether it is `max_by` or `min_by`."""
+        return any(PARTS[part].is_arg_extreme for part in self.parts)
 
     @cached_property
     def monoids(self) -> tuple[Monoid, ...]:
@@ -100,44 +100,44 @@ class Function:
 
     @cached_property
     def is_ordered_by_argument(self) -> bool:
-        """Whether WITHIN GROUP orders by the argument of the call, which stands in both."""
-        return self.spelled is not None and self.spelled.count("{x}") > 1
+        """Whether the argument of the call is also what WITHIN GROUP orders by."""
+        return self.call_template is not None and self.call_template.count("{x}") > 1
 
     @cached_property
-    def casts(self) -> bool:
+    def casts_to_double(self) -> bool:
         """Whether Spark casts its values to doubles, one by one."""
         return any(PARTS[part].value_type == FLOAT for part in self.parts)
 
 
 def _distinct(function: str, summary: str, result: str = VALUE, *, more: bool = False) -> Function:
-    """Returns what a function is of the distinct values of its argument."""
+    """Returns the row of `function(DISTINCT ...)`."""
     return Function(
         name=f"{function}_distinct",
         parts=("distinct",),
         result=result,
         summary=summary,
-        spelled=f"{function}(DISTINCT {{x}})",
+        call_template=f"{function}(DISTINCT {{x}})",
         distinct_of=function,
-        takes_more=more,
+        is_variadic=more,
     )
 
 
 def _function_of_order(
     name: str, summary: str, spelled: str | None = None, *parameters: str
 ) -> Function:
-    """Returns a function of the values in their order."""
+    """Returns the row of a function that sorts its values."""
     return Function(
         name=name,
         parts=("frequencies" if summary == "mode" else "values",),
         result=VALUE if summary == "mode" else PERCENTILES,
         summary=summary,
         parameters=parameters,
-        spelled=spelled,
+        call_template=spelled,
     )
 
 
-def _joined_text(*, is_distinct: bool) -> Function:
-    """Returns `listagg`, in the order of the values themselves."""
+def _listagg(*, is_distinct: bool) -> Function:
+    """Returns the row of `listagg`, ordered by the values themselves."""
     call = "listagg(DISTINCT {x}, {delimiter})" if is_distinct else "listagg({x}, {delimiter})"
     return Function(
         name="listagg_distinct" if is_distinct else "listagg",
@@ -145,11 +145,11 @@ def _joined_text(*, is_distinct: bool) -> Function:
         result=TEXT,
         summary="ordered",
         parameters=(DELIMITER, ORDER),
-        spelled=f"{call} WITHIN GROUP (ORDER BY {{x}} {{order}})",
+        call_template=f"{call} WITHIN GROUP (ORDER BY {{x}} {{order}})",
         distinct_of="listagg" if is_distinct else None,
         aliases=() if is_distinct else ("string_agg",),
         # Bytes are joined as strings, which are bytes to Spark, too.
-        finish_summary="array_join(CAST({p} AS ARRAY<STRING>), "
+        summary_template="array_join(CAST({p} AS ARRAY<STRING>), "
         "coalesce(CAST({delimiter} AS STRING), ''))",
     )
 
@@ -179,7 +179,7 @@ _OF_HLLS = (
 
 
 def _mean(name: str, total: str, *aliases: str, arguments: int = 1) -> Function:
-    """Returns the mean of what the part `total` sums."""
+    """Returns the row of a mean: the part `total` divided by a count."""
     return Function(
         name=name,
         parts=(total, "count"),
@@ -301,11 +301,11 @@ FUNCTIONS: dict[str, Function] = {
             result=VALUES,
             summary="ordered",
             aliases=("array_agg",),
-            has_any_order=True,
+            has_undefined_order=True,
         ),
-        replace(_distinct("collect_list", "values", VALUES), has_any_order=True),
-        _joined_text(is_distinct=False),
-        _joined_text(is_distinct=True),
+        replace(_distinct("collect_list", "values", VALUES), has_undefined_order=True),
+        _listagg(is_distinct=False),
+        _listagg(is_distinct=True),
         _function_of_order("median", "percentile"),
         _function_of_order(
             "percentile", "percentile", "percentile({x}, {percentage})", "percentage"
@@ -338,17 +338,17 @@ FUNCTIONS: dict[str, Function] = {
             parameters=("percentage", "accuracy"),
             check_parameters=parameters.check_percentages,
             aliases=("percentile_approx",),
-            is_bounded=True,
+            is_approximate=True,
         ),
-        Function(name="max_by", parts=("max_by",), arguments=2, finish="{p}.x"),
-        Function(name="min_by", parts=("min_by",), arguments=2, finish="{p}.x"),
+        Function(name="max_by", parts=("max_by",), arguments=2, answer_template="{p}.x"),
+        Function(name="min_by", parts=("min_by",), arguments=2, answer_template="{p}.x"),
         Function(
             name="bitmap_construct_agg",
             parts=("distinct",),
             result=BYTES,
             summary="bitmap",
             # An answer of another length is a position that does not fit a bitmap.
-            finish_summary="IF(length({p}) < 4096, raise_error(concat("
+            summary_template="IF(length({p}) < 4096, raise_error(concat("
             "'[INVALID_BITMAP_POSITION] Position ', CAST({p} AS STRING), "
             "' is out of bounds: a bitmap has 32768 bits')), {p})",
         ),
@@ -369,21 +369,21 @@ FUNCTIONS: dict[str, Function] = {
         replace(
             _sketch_of_hashes("theta_union_agg", "united_theta", "lgNomEntries"),
             check_parameters=parameters.theta_bits,
-            finish_summary=_OF_THETAS,
+            summary_template=_OF_THETAS,
         ),
         replace(
-            _sketch_of_hashes("theta_intersection_agg", "common_theta"), finish_summary=_OF_THETAS
+            _sketch_of_hashes("theta_intersection_agg", "common_theta"), summary_template=_OF_THETAS
         ),
         replace(
             _sketch_of_hashes("hll_sketch_agg", "hll", "lgConfigK"),
             check_parameters=parameters.hll_bits,
-            is_bounded=True,
+            is_approximate=True,
         ),
         replace(
             _sketch_of_hashes("hll_union_agg", "united_hll", "allowDifferentLgConfigK"),
             check_parameters=parameters.allows_different_sizes,
-            finish_summary=_OF_HLLS,
-            is_bounded=True,
+            summary_template=_OF_HLLS,
+            is_approximate=True,
         ),
         *(
             Function(
@@ -393,8 +393,8 @@ FUNCTIONS: dict[str, Function] = {
                 summary=f"{summary}_{kind}",
                 parameters=("k",),
                 check_parameters=parameters.kll_accuracy,
-                finish_summary=finish,
-                is_bounded=True,
+                summary_template=finish,
+                is_approximate=True,
             )
             for name, part, summary, finish in (
                 ("sketch", "values", "kll", None),
@@ -409,7 +409,7 @@ FUNCTIONS: dict[str, Function] = {
             summary="items",
             parameters=("maxItemsTracked",),
             check_parameters=parameters.items_tracked,
-            is_bounded=True,
+            is_approximate=True,
         ),
         Function(
             name="approx_top_k",
@@ -418,7 +418,7 @@ FUNCTIONS: dict[str, Function] = {
             summary="top",
             parameters=("k", "maxItemsTracked"),
             check_parameters=parameters.top_k,
-            is_bounded=True,
+            is_approximate=True,
         ),
     )
 }

@@ -23,6 +23,7 @@ from muntin.spark.pipeline.pipeline import Pipeline, engine_of
 from muntin.spark.pipeline.resume import without_dropped
 from muntin.spark.pipeline.runner import Runner
 from muntin.spark.pipeline.stream_options import StreamOptions, trigger_of
+from muntin.spark.pipeline.stream_planner import StreamPlanner
 from muntin.spark.pipeline.supervisor import watch
 from muntin.spark.sinks.late_rows import LateLike
 from muntin.spark.sinks.open_sink import SinkLike
@@ -72,7 +73,7 @@ def start(
     if stored is not None and not stored.running.own_definitions:
         asked = stream_input(queries, data, watermark, own_definitions=False)
         source = source_of(asked, late=late is not None)
-    plan = _plan(asked.queries, options.strategy, options.planning)
+    plan = _plan(asked.queries, options.strategy, options.plan_options)
     plan = plan_for_stream(plan)
     if stored is not None and options.drops_queries:
         plan = without_dropped(plan, stored.running)
@@ -94,8 +95,9 @@ def start(
         runner.start_new(bound)
     else:
         runner.resume(plan, stored.running)
-    watch(runner)
-    return Pipeline(runner)
+    planner = StreamPlanner(runner)
+    watch(runner, planner)
+    return Pipeline(runner, planner)
 
 
 def stream(
@@ -148,4 +150,4 @@ def _plan(queries: Queries, strategy: str, options: PlanOptions) -> Plan:
     """Returns a plan as it is, and optimizes queries."""
     if isinstance(queries, Plan):
         return queries
-    return optimize(workload(queries).with_options(options), strategy)
+    return optimize(workload(queries, options=options), strategy)

@@ -23,7 +23,7 @@ from muntin.cli.paths import check_file
 from muntin.cli.sql_file import SqlFile
 from muntin.measure.progress import show_spark_start
 from muntin.model.plan import Plan
-from muntin.model.prices import SHIPPED, Prices
+from muntin.model.prices import PAPERS, SHIPPED, Prices, read_prices
 from muntin.model.workload import PlanOptions, Workload, workload
 from muntin.optimizer.optimize import compare, optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
@@ -45,13 +45,14 @@ class CostOptions:
     keys: float | None = option(
         "N", "Keys that are live at a time.", show_default="measured with --input, else 1"
     )
-    prices: Path | None = option("FILE", "Prices that `muntin calibrate` wrote.")
+    prices: str | None = option(
+        "FILE|PAPER",
+        f"Prices that `muntin calibrate` wrote, or a paper's cost model: {', '.join(PAPERS)}.",
+    )
 
     def read_prices(self) -> Prices:
-        """Returns the prices of the file, or the shipped ones if there is no file."""
-        if self.prices is None:
-            return SHIPPED
-        return Prices.from_json(self.prices.read_text(encoding="utf-8"))
+        """Returns the prices of the file or the paper, or the shipped ones if none is named."""
+        return SHIPPED if self.prices is None else read_prices(self.prices)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +137,11 @@ def explain_verb(
     if display.stream:
         plan = plan_for_stream(plan)
     if display.strategies:
-        plan = replace(plan, considered=compare(asked), taken=plan.taken or (strategy,))
+        plan = replace(
+            plan,
+            strategy_costs=compare(asked),
+            chosen_strategies=plan.chosen_strategies or (strategy,),
+        )
     print(display.render(plan))
     if display.svg is not None:
         display.svg.write_text(plan.to_svg())

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from muntin.errors import ParseError, RefusedError, RunError
 from muntin.model.query import PlainQuery, Query
-from muntin.spark.engine.statements import has_function, syntax_problem, without_place
+from muntin.spark.engine.statements import drop_position, has_function, syntax_problem
 from muntin.sql import parse_sql
 from muntin.sql.dialects import to_spark_sql
 from muntin.sql.likely_errors import LikelyError, find_likely_errors
@@ -92,7 +92,7 @@ class SqlFile:
             for statement in self._statements():
                 if statement.name == error.query:
                     line, column = statement.place(statement.find(error.fragment or ""))
-                    message = f"query {error.query!r}: {without_place(error.said)}"
+                    message = f"query {error.query!r}: {drop_position(error.spark_message)}"
                     raise RunError(f"{self.path}:{line}:{column}: {message}") from None
             raise
 

@@ -22,7 +22,7 @@ from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows import Window
 from muntin.optimizer.edges import common_slicing
 from muntin.optimizer.transitions import without
-from muntin.sql_text import literal, quoted, squeeze
+from muntin.sql_text import collapse_spaces, literal, quote_name
 
 # The column with the name of a row's query, as in `results.together()`.
 QUERY = "query"
@@ -39,7 +39,7 @@ def one_statement(plan: Plan, types: Types | None = None) -> str:
     left_out = {query.name: _reason_left_out(query) for query in plan.queries}
     if all(left_out.values()):
         raise ModelError("no query of the plan is answered from slices; ask for one by its name")
-    periodic = (part.asked.name for part in plan.workload.shared)
+    periodic = (part.whole_query.name for part in plan.workload.periodic_queries)
     if names := {name for name in periodic if left_out[name]}:
         plan = without(plan, names)
     families = trees_by_family(plan.periodic_trees)
@@ -89,7 +89,7 @@ class _Family:
             self._depth.append(1 if parent is None else self._depth[parent] + 1)
         # Each query, or grouping set of one, with the place of its node.
         self._asked: list[tuple[int, PeriodicTree, Query]] = [
-            (self._number[id(tree), plan.place(query.name)[1].window], tree, query)
+            (self._number[id(tree), plan.find_node(query.name)[1].window], tree, query)
             for tree in trees
             for query in plan.queries_of(tree).values()
         ]
@@ -122,11 +122,11 @@ class _Family:
 
     def answers(self, names: Sequence[str]) -> str:
         """Returns the SELECT of the long form, with columns of these names."""
-        called = [literal(query.asked.name) for _, _, query in self._asked]
+        called = [literal(query.whole_query.name) for _, _, query in self._asked]
         columns = [f"{_case_by_number(called, 'q')} AS {QUERY}"]
         for name in names:
             values = [of_query.get(name, "NULL") for of_query in self._columns]
-            columns.append(f"{_case_by_number(values, 'q')} AS {quoted(name)}")
+            columns.append(f"{_case_by_number(values, 'q')} AS {quote_name(name)}")
         having = _case_by_number(self._having, "q")
         where = "" if having == "true" else f"\nWHERE {having}"
         source = self.tables()[-1][0]
@@ -214,7 +214,7 @@ class _Family:
             raise ModelError(
                 f"query {query.name!r}: two columns are called {twice!r}; name them apart"
             )
-        alone = [query.named_alone(column.expression) for column in query.columns]
+        alone = [query.bare_name(column.expression) for column in query.columns]
         if query.having is None and None not in alone:
             texts = [names[name] for name in alone if name is not None]
             self._columns.append(dict(zip(outputs, texts, strict=True)))
@@ -224,7 +224,7 @@ class _Family:
         wanted = [column.expression for column in query.columns]
         wanted += [query.having] if query.having else []
         made = [f"_muntin_{number}_{index}" for index in range(len(wanted))]
-        named = [f"{text} AS {quoted(name)}" for name, text in names.items()]
+        named = [f"{text} AS {quote_name(name)}" for name, text in names.items()]
         computed = [
             f"CASE WHEN {here} THEN {text} END AS {name}"
             for text, name in zip(wanted, made, strict=True)
@@ -249,8 +249,8 @@ class _Family:
         keys = dict(zip(tree.grouping.keys, self._keys_of(tree), strict=True))
         components = self._events.names_of(tree)
         known = {
-            **{name: keys[squeeze(key)] for name, key in query.key_expressions.items()},
-            **dict.fromkeys(query.left_out, "NULL"),
+            **{name: keys[collapse_spaces(key)] for name, key in query.key_expressions.items()},
+            **dict.fromkeys(query.null_keys, "NULL"),
             "window": "named_struct('start', {}, 'end', {})".format(*ends),
             **{
                 name: lower_sql(aggregate, components, self._types)
@@ -264,7 +264,7 @@ class _Family:
 def _output(query: Query, index: int) -> str:
     """Returns the name of a column, or its text if it has none."""
     column = query.columns[index]
-    return column.name or query.named_alone(column.expression) or column.expression
+    return column.name or query.bare_name(column.expression) or column.expression
 
 
 def _if(condition: str, array: str) -> str:
@@ -292,7 +292,7 @@ def _bounds(window: Window, size: int) -> tuple[str, str]:
     encoding of `Window`."""
     before = window.size - size
     first = f"at - {before}L + pmod({window.offset + before}L - at, {window.slide}L)"
-    return first, f"at - {_time_since(window.offset, window.begin_period)}"
+    return first, f"at - {_time_since(window.offset, window.start_period)}"
 
 
 def _intervals(window: Window, size: int) -> str:

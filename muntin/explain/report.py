@@ -117,8 +117,8 @@ def text(plan: Plan, width: int | None = None) -> str:
             page += ["", columns.heading, *map(columns.align, lines)]
     if any(node.is_factor for tree in plan.periodic_trees for node in tree.nodes):
         page += ["", *textwrap.wrap(words.FACTOR_MEANING, width)]
-    if plan.plain:
-        page += ["", words.PLAIN_HEADING, *_plain(plan.plain, room)]
+    if plan.plain_queries:
+        page += ["", words.PLAIN_HEADING, *_plain(plan.plain_queries, room)]
     return "\n".join(line.rstrip() for line in page)
 
 
@@ -151,7 +151,7 @@ def _heading(plan: Plan, width: int) -> Iterator[str]:
 
 def _strategies(plan: Plan, width: int) -> Iterator[str]:
     """Yields the costs of all strategies, the cheapest first, and why one was chosen."""
-    if not (plan.considered and plan.periodic_trees):
+    if not (plan.strategy_costs and plan.periodic_trees):
         return
     yield ""
     before = ", before filters and keys share passes" if words.groupings_share(plan) else ""
@@ -171,15 +171,15 @@ def _strategies(plan: Plan, width: int) -> Iterator[str]:
 def _pass(story: PassText, width: int) -> Iterator[str]:
     name = f"{story.name}: "
     yield from textwrap.wrap(name + story.about, width, subsequent_indent=" " * len(name))
-    yield from _table([(words.READING, words.cost(story.cost), story.reading)], width)
+    yield from _table([(words.READING, words.cost(story.cost), story.reading_step)], width)
 
 
 def _root(text: TreeText, name: str, width: int) -> Iterator[str]:
     yield from textwrap.wrap(name + text.events, width, subsequent_indent=" " * len(name))
     yield from _table(
         [
-            (words.READING, words.cost(text.tree.cut_cost), text.reading),
-            (words.ANSWERING, words.cost(text.tree.cost - text.tree.cut_cost), text.answering),
+            (words.READING, words.cost(text.tree.cut_cost), text.reading_step),
+            (words.ANSWERING, words.cost(text.tree.cost - text.tree.cut_cost), text.answering_step),
         ],
         width,
     )
@@ -266,7 +266,7 @@ def figures(plan: Plan) -> dict[str, Any]:
     return {
         "strategy": plan.strategy,
         "queries": len(plan.queries),
-        "queries_that_share": sorted(plan.sharing),
+        "queries_that_share": sorted(plan.sharing_queries),
         "scans": plan.scans,
         "events_per_second": {"value": plan.rate, "assumed": not plan.workload.rate_known},
         "keys": {"value": plan.keys, "assumed": not plan.workload.keys_known},
@@ -275,13 +275,13 @@ def figures(plan: Plan) -> dict[str, Any]:
             "each query alone": price(plan.unshared_cost),
             "plain Spark": price(plan.plain_cost),
         },
-        "strategies": {name: price(ops) for name, ops in plan.considered.items()},
+        "strategies": {name: price(ops) for name, ops in plan.strategy_costs.items()},
         "passes": [
-            {"about": story.about, "reading": story.reading, "cost": price(story.cost)}
+            {"about": story.about, "reading": story.reading_step, "cost": price(story.cost)}
             for story in pass_texts(plan)
         ],
         "trees": [_tree(tree, price(tree.cost)) for tree in plan.trees],
-        "answered_by_spark_alone": {query.name: query.reason for query in plan.plain},
+        "answered_by_spark_alone": {query.name: query.reason for query in plan.plain_queries},
     }
 
 
@@ -293,8 +293,8 @@ def _tree(tree: Tree, cost: dict[str, float]) -> dict[str, Any]:
         "time": grouping.time,
         "where": grouping.where,
         "keys": list(grouping.keys),
-        "pass": tree.made_in.number + 1 if tree.made_in else None,
-        "reading": text.reading,
+        "pass": tree.slicing_pass.number + 1 if tree.slicing_pass else None,
+        "reading": text.reading_step,
         "engine": tree.engine.value,
         "cost": cost,
         "windows": [

@@ -15,9 +15,9 @@ from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query
 from muntin.model.time import format_duration
 from muntin.model.trees import Node, PeriodicTree
-from muntin.model.windows import GROWN, CumulateWindow, Slicing, Window
+from muntin.model.windows import INTERVAL_COLUMN, CumulateWindow, Slicing, Window
 from muntin.optimizer.edges import grid
-from muntin.sql_text import quoted, squeeze
+from muntin.sql_text import collapse_spaces, quote_name
 
 SLICES = "slices"
 # A column or a field of a column. Reading it cannot fail, so it needs no filter.
@@ -46,7 +46,7 @@ def slice_tables(tree: PeriodicTree, plan: Plan) -> SliceTables:
 
     A pass of Spark's GROUP BY is an expression of its own, the same for all its trees.
     """
-    shared = tree.made_in
+    shared = tree.slicing_pass
     tables: tuple[tuple[str, str], ...]
     if shared is None or shared.engine is not Engine.SPARK:
         events = GroupedEvents([tree], tree.grouping.keys, tree.slicing)
@@ -220,7 +220,7 @@ def statement(plan: Plan, name: str, types: Types | None = None) -> str:
 class _Statement:
     def __init__(self, plan: Plan, query: Query, types: Types) -> None:
         self._query, self._types = query, types
-        self._tree = plan.place(query.name)[0].answering([query])
+        self._tree = plan.find_node(query.name)[0].restrict_to([query])
         self._slices = slice_tables(self._tree, plan)
         self._keys, self._names = self._slices.keys, self._slices.names
         self._tables = {self._slices.cut: SLICES}
@@ -246,8 +246,10 @@ class _Statement:
         if isinstance(node.window, CumulateWindow):
             views, inside = node.window.views("w.start")
             source += views
-            where = f"\nWHERE {inside}" + ("" if parent is None else f" AND w.end <= {GROWN}.end")
-            name = window = GROWN
+            where = f"\nWHERE {inside}" + (
+                "" if parent is None else f" AND w.end <= {INTERVAL_COLUMN}.end"
+            )
+            name = window = INTERVAL_COLUMN
         elif parent is None or parent.is_tumbling:
             name, window = "window", window_call(node.window, "w.start")
         else:
@@ -270,8 +272,8 @@ class _Statement:
             key: name for key, name in zip(self._tree.grouping.keys, self._keys, strict=True)
         }
         known = {
-            **{name: position[squeeze(key)] for name, key in query.key_expressions.items()},
-            **{name: query.null_of(key).fill(NAMES) for name, key in query.left_out.items()},
+            **{name: position[collapse_spaces(key)] for name, key in query.key_expressions.items()},
+            **{name: query.null_of(key).fill(NAMES) for name, key in query.null_keys.items()},
             "window": "w",
             **{
                 name: lower_sql(aggregate, self._names, self._types)
@@ -281,7 +283,7 @@ class _Statement:
         }
         names = {name: known[name] for name in query.names}
         source = self._tables[self._tree.nodes[-1].window]
-        alone = [query.named_alone(column.expression) for column in query.columns]
+        alone = [query.bare_name(column.expression) for column in query.columns]
         if query.having is None and query.ending is None and None not in alone:
             columns = [
                 _alias(names[name], column.name)
@@ -302,7 +304,7 @@ class _Statement:
         if all(column.name for column in query.columns):
             return answer
         # Columns without a name get the name that Spark gives them in the plain query.
-        plain = query.asked.to_sql().fill(NAMES).strip().rstrip(";")
+        plain = query.whole_query.to_sql().fill(NAMES).strip().rstrip(";")
         return f"SELECT * FROM (\n{indent(plain)}\n) WHERE false\nUNION ALL\n{answer}"
 
 
@@ -324,7 +326,9 @@ def lower_sql(aggregate: Aggregate, names: Mapping[Component, str], types: Types
 
 
 def _alias(expression: str, name: str | None) -> str:
-    return expression if name is None or name == expression else f"{expression} AS {quoted(name)}"
+    return (
+        expression if name is None or name == expression else f"{expression} AS {quote_name(name)}"
+    )
 
 
 def indent(text: str) -> str:

@@ -10,7 +10,7 @@ from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
 from muntin.model.trees import Tree, TreeNode
 from muntin.model.windows import Slicing, Window
 from muntin.model.workload import ASSUMED_KEYS, ASSUMED_RATE
-from muntin.optimizer.costs import live_pairs
+from muntin.optimizer.cost_models import live_pairs
 from muntin.optimizer.edges import slicing
 from muntin.sql_text import SqlText
 
@@ -93,9 +93,9 @@ def pluralize(number: float, noun: str, plural: str | None = None) -> str:
 def headline(plan: Plan) -> str:
     """Returns how many of the queries share, and how often data is read."""
     queries, scans = len(plan.queries), pluralize(plan.scans, "scan")
-    if not plan.sharing:
+    if not plan.sharing_queries:
         return f"{pluralize(queries, 'query', 'queries')}, nothing to share; {scans}"
-    sharing = f"{len(plan.sharing)} of {queries} queries share"
+    sharing = f"{len(plan.sharing_queries)} of {queries} queries share"
     return f"{sharing}; {scans}" + (f" instead of {queries}" if plan.scans < queries else "")
 
 
@@ -141,20 +141,22 @@ def cost_parts(plan: Plan) -> dict[str, float]:
     reading = sum(tree.cut_cost for tree in plan.trees)
     reading += sum(shared.cost for shared in plan.passes)
     spent = {READING: reading, ANSWERING: plan.cost - plan.cost_of_plain - reading}
-    return spent | ({SPARK_ALONE: plan.cost_of_plain} if plan.plain else {})
+    return spent | ({SPARK_ALONE: plan.cost_of_plain} if plan.plain_queries else {})
 
 
 def strategies(plan: Plan) -> Iterator[tuple[float, str, list[str]]]:
     """Yields groups of strategies with equal costs, the cheapest group first: the cost, its ratio
     to the lowest cost, and the names."""
     groups: dict[str, tuple[float, list[str]]] = {}
-    tried = plan.considered.items()
+    tried = plan.strategy_costs.items()
     # The plan may cost less: groupings can have trees of different strategies, and share passes.
-    base = min(plan.considered.values(), default=0.0)
-    for name, spent in sorted(tried, key=lambda item: (item[1], item[0] not in plan.taken)):
-        times = "" if name in plan.taken else ratio(spent, base)
+    base = min(plan.strategy_costs.values(), default=0.0)
+    for name, spent in sorted(
+        tried, key=lambda item: (item[1], item[0] not in plan.chosen_strategies)
+    ):
+        times = "" if name in plan.chosen_strategies else ratio(spent, base)
         least, names = groups.setdefault("" if times == "the same" else times, (spent, []))
-        if name in plan.taken:
+        if name in plan.chosen_strategies:
             names.insert(0, f"{name} (chosen)")
         else:
             names.append(name)
@@ -173,7 +175,7 @@ def explain_choice(plan: Plan) -> str:
     windows: dict[Grouping, list[Window]] = {}
     readings: dict[Grouping, set[object]] = {}
     for number, tree in enumerate(plan.periodic_trees):
-        readings.setdefault(tree.grouping, set()).add(tree.made_in or number)
+        readings.setdefault(tree.grouping, set()).add(tree.slicing_pass or number)
         asked = [node.window for node in tree.nodes if node.queries]
         windows.setdefault(tree.grouping, []).extend(asked)
     if not readings:
@@ -200,7 +202,7 @@ def sets_of_values(plan: Plan) -> Iterator[str]:
                 continue
             seen.add(value)
             kept = f"Slices keep sets of {clean(value)}"
-            pairs = plan.workload.live.get(frozenset({*tree.grouping.keys, value}))
+            pairs = plan.workload.live_keys.get(frozenset({*tree.grouping.keys, value}))
             if pairs is None:
                 yield f"{kept}, and each event is taken for a value of its own."
                 continue

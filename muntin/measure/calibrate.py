@@ -29,7 +29,7 @@ from muntin.model.time import DAY, HOUR, MINUTE, SECOND
 from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows import Edges, Slicing, Window
 from muntin.model.workload import Workload
-from muntin.optimizer.costs import steady_operations
+from muntin.optimizer.operations import steady_operations
 from muntin.spark.batch.results import Results
 from muntin.spark.binding.bind_batch import bind_batch
 from muntin.spark.binding.relations import Relations
@@ -80,6 +80,7 @@ class Calibration:
         shipped = asdict(SHIPPED)
         prices = asdict(self.prices)
         unit = prices.pop("nanoseconds")
+        prices.pop("model")
         for name, price in prices.items():
             table.add_row(name, f"{shipped[name]:.0f}", f"{price:.1f}", f"{price * unit:.0f}")
         return table
@@ -189,10 +190,14 @@ def _plan(
     ]
     grouping, own = queries[0].grouping, len(nodes) - len(more)
     trees = [
-        PeriodicTree(grouping=grouping, slicing=slicing, nodes=tuple(nodes[:own]), made_in=shared)
+        PeriodicTree(
+            grouping=grouping, slicing=slicing, nodes=tuple(nodes[:own]), slicing_pass=shared
+        )
     ]
     trees += [
-        PeriodicTree(grouping=grouping, slicing=_grid(node.window), nodes=(node,), made_in=shared)
+        PeriodicTree(
+            grouping=grouping, slicing=_grid(node.window), nodes=(node,), slicing_pass=shared
+        )
         for node in nodes[own:]
     ]
     return Plan(

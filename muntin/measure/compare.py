@@ -28,7 +28,7 @@ from muntin.measure.progress import Steps
 from muntin.model.plan import Plan
 from muntin.spark.batch.results import Results
 from muntin.spark.engine.session_kind import is_local
-from muntin.sql_text import quoted
+from muntin.sql_text import quote_name
 
 REPEATS = 3
 # The names of both sides, and of their folders.
@@ -199,7 +199,7 @@ def compare_rows(left: DataFrame, right: DataFrame, *, exact: Collection[str] = 
         for field in left.schema
         if _tolerance(field.dataType) is not None and field.name not in exact
     ]
-    values = ", ".join(f"{quoted(field.name)} AS f{n}" for n, field in enumerate(floats))
+    values = ", ".join(f"{quote_name(field.name)} AS f{n}" for n, field in enumerate(floats))
     sides = [f"count_if({_SIDE} = {side}) AS n{side}" for side in (0, 1)]
     sides += [
         f"sort_array(collect_list(struct({values or _SIDE})) FILTER (WHERE {_SIDE} = {side}))"
@@ -234,7 +234,7 @@ def _tolerance(kind: DataType) -> float | None:
 
 def _group_key(field: StructField) -> str:
     """Returns the expression to group a column by: Spark cannot group by maps."""
-    name = quoted(field.name)
+    name = quote_name(field.name)
     return f"array_sort(map_entries({name}))" if isinstance(field.dataType, MapType) else name
 
 

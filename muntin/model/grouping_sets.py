@@ -55,7 +55,7 @@ def cross_sets(keys: Iterable[str | GroupingSets]) -> tuple[tuple[str, ...], ...
     return tuple(_flat(chosen) for chosen in product(*choices))
 
 
-def flat(keys: Iterable[str | GroupingSets]) -> tuple[str, ...]:
+def distinct_keys(keys: Iterable[str | GroupingSets]) -> tuple[str, ...]:
     """Returns every key of a whole GROUP BY once, in the order in which they are written."""
     groups = (key.sets if isinstance(key, GroupingSets) else ((key,),) for key in keys)
     return _flat(one for sets in groups for one in sets)

@@ -41,7 +41,7 @@ class Pass:
     slicing: Slicing
     # Whether events that pass no tree's filter are dropped first. Evaluating all filters for every
     # event has a cost, too.
-    leaves_out: bool = True
+    drops_rows: bool = True
     # Operations per second spent on reading and cutting; what each tree costs comes on top.
     cost: float = 0.0
 
@@ -55,7 +55,7 @@ class Pass:
 
     def filter_of(self, filters: Sequence[str | None]) -> str | None:
         """Returns the filter that events must pass first, for trees with these filters."""
-        return common_filter(filters) if self.leaves_out or len(set(filters)) == 1 else None
+        return common_filter(filters) if self.drops_rows or len(set(filters)) == 1 else None
 
 
 def common_filter(filters: Sequence[str | None]) -> str | None:

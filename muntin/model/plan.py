@@ -33,8 +33,8 @@ class Plan:
     cost_of_plain: float = 0.0
     # The cost of each strategy that was tried, and the names of those whose trees were taken; empty
     # if the user chose the strategy.
-    considered: Mapping[str, float] = field(default_factory=dict)
-    taken: tuple[str, ...] = ()
+    strategy_costs: Mapping[str, float] = field(default_factory=dict)
+    chosen_strategies: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         answered = [name for tree in self.trees for name in tree.queries]
@@ -64,14 +64,14 @@ class Plan:
 
     @property
     def passes(self) -> tuple[Pass, ...]:
-        """The passes that several trees may share; every other tree reads its relation itself."""
+        """The passes that make slices. A tree without a pass reads its relation itself."""
         return passes_of(self.trees)
 
     @property
     def readings(self) -> Counter[SqlText]:
-        """How often each relation is read: once in a pass, and by each tree that has none."""
+        """How often each relation is read: once by each pass, and once by each tree without one."""
         in_passes = {each: self.trees_of(each)[0].grouping.relation for each in self.passes}
-        alone = (tree.grouping.relation for tree in self.trees if tree.made_in is None)
+        alone = (tree.grouping.relation for tree in self.trees if tree.slicing_pass is None)
         return Counter([*in_passes.values(), *alone])
 
     @property
@@ -80,22 +80,23 @@ class Plan:
 
         A relation that is stored is computed once.
         """
-        read = sum(1 if each in self.stored else times for each, times in self.readings.items())
-        return read + len(self.plain)
+        read = sum(
+            1 if each in self.stored_relations else times for each, times in self.readings.items()
+        )
+        return read + len(self.plain_queries)
 
     @property
-    def sharing(self) -> frozenset[str]:
-        """The names of the queries whose events are read for another query, too."""
+    def sharing_queries(self) -> frozenset[str]:
+        """The names of the queries that share a reading of the events with another query."""
         together: dict[object, set[str]] = {}
         for number, tree in enumerate(self.trees):
-            asked = {query.asked.name for query in self.queries_of(tree).values()}
-            together.setdefault(tree.made_in or number, set()).update(asked)
+            asked = {query.whole_query.name for query in self.queries_of(tree).values()}
+            together.setdefault(tree.slicing_pass or number, set()).update(asked)
         return frozenset(name for names in together.values() if len(names) > 1 for name in names)
 
     @property
-    def stored(self) -> tuple[SqlText, ...]:
-        """The relations that are computed once and stored in a batch, since several passes read
-        them."""
+    def stored_relations(self) -> tuple[SqlText, ...]:
+        """The relations that a batch computes once and stores, because several passes read them."""
         return tuple(
             relation
             for relation, times in self.readings.items()
@@ -104,7 +105,7 @@ class Plan:
 
     def trees_of(self, shared: Pass) -> tuple[PeriodicTree, ...]:
         """Returns the trees whose slices are made in a pass."""
-        return tuple(tree for tree in self.periodic_trees if tree.made_in == shared)
+        return tuple(tree for tree in self.periodic_trees if tree.slicing_pass == shared)
 
     @cached_property
     def periodic_trees(self) -> tuple[PeriodicTree, ...]:
@@ -132,16 +133,16 @@ class Plan:
         return replace(self, trees=(*periodic, *data), **changes)
 
     @property
-    def plain(self) -> tuple[PlainQuery, ...]:
+    def plain_queries(self) -> tuple[PlainQuery, ...]:
         """The queries that Spark answers alone."""
         return tuple(query for query in self.queries if isinstance(query, PlainQuery))
 
     @property
     def computed_by_muntin(self) -> frozenset[str]:
-        """The names of the queries that are not, in a batch, left to statements of Spark's."""
+        """The names of the queries that muntin, not a statement of Spark's, answers in a batch."""
         trees = (tree for tree in self.trees if tree.engine is not Engine.SPARK)
         parts = (part for tree in trees for part in self.queries_of(tree).values())
-        return frozenset(part.asked.name for part in parts)
+        return frozenset(part.whole_query.name for part in parts)
 
     @cached_property
     def _by_name(self) -> dict[str, Query | PlainQuery]:
@@ -171,11 +172,11 @@ class Plan:
             self.workload, queries=tuple(queries), reads={}, seconds=None, computed=frozenset()
         )
 
-    def place(self, name: str) -> tuple[PeriodicTree, Node]:
+    def find_node(self, name: str) -> tuple[PeriodicTree, Node]:
         """Returns the tree and the node that answer a query with a periodic window."""
         for tree in self.periodic_trees:
             if name in tree.queries:
-                return tree, tree.nodes[tree.number_of(name)]
+                return tree, tree.nodes[tree.node_index(name)]
         raise ModelError(f"no tree answers {name!r}")
 
     def __iter__(self) -> Iterator[Tree]:
@@ -244,7 +245,7 @@ def cost_of(trees: Iterable[Tree]) -> float:
 
 def passes_of(trees: Iterable[Tree]) -> tuple[Pass, ...]:
     """Returns the passes that some trees are made in, once each."""
-    passes = (tree.made_in for tree in trees)
+    passes = (tree.slicing_pass for tree in trees)
     return tuple(dict.fromkeys(each for each in passes if each is not None))
 
 
@@ -252,7 +253,7 @@ def trees_by_pass(trees: Iterable[PeriodicTree]) -> list[tuple[PeriodicTree, ...
     """Returns the trees of each grouping that are made in one pass, and every other tree alone."""
     groups: dict[object, list[PeriodicTree]] = {}
     for number, tree in enumerate(trees):
-        place = number if tree.made_in is None else (tree.grouping, tree.made_in)
+        place = number if tree.slicing_pass is None else (tree.grouping, tree.slicing_pass)
         groups.setdefault(place, []).append(tree)
     return [tuple(members) for members in groups.values()]
 
@@ -266,12 +267,12 @@ def trees_by_family(trees: Iterable[PeriodicTree]) -> dict[Family, list[Periodic
 
 
 def with_own_passes(trees: Sequence[PeriodicTree]) -> list[PeriodicTree]:
-    """Returns trees whose passes have the keys of these trees only, since others have left."""
+    """Returns the trees with passes narrowed to their own keys, after other trees were removed."""
     keys: dict[Pass | None, set[str]] = {}
     for tree in trees:
-        keys.setdefault(tree.made_in, set()).update(tree.grouping.keys)
+        keys.setdefault(tree.slicing_pass, set()).update(tree.grouping.keys)
     narrower = {
         each: each and replace(each, keys=tuple(sorted(of_trees)))
         for each, of_trees in keys.items()
     }
-    return [replace(tree, made_in=narrower[tree.made_in]) for tree in trees]
+    return [replace(tree, slicing_pass=narrower[tree.slicing_pass]) for tree in trees]

@@ -45,7 +45,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "latency": workload.options.latency,
         **({"approximate": True} if workload.options.approximate else {}),
         "queries": [query_to_json(query) for query in plan.queries],
-        "computed": [_text_to_json(relation) for relation in plan.stored],
+        "computed": [_text_to_json(relation) for relation in plan.stored_relations],
         "trees": [tree_to_json(tree) for tree in plan.periodic_trees],
         "discretized": [tree_to_json(tree) for tree in plan.data_trees],
     }
@@ -163,7 +163,7 @@ def tree_to_json(tree: Tree) -> dict[str, Any]:
         case PeriodicTree():
             data |= {
                 "slicing": slicing_to_json(tree.slicing),
-                "made_in": None if tree.made_in is None else _pass_to_json(tree.made_in),
+                "made_in": None if tree.slicing_pass is None else _pass_to_json(tree.slicing_pass),
                 "native": list(tree.combined_by_spark),
                 "time_part": tree.time_part,
                 "levels": [asdict(window) for window in tree.levels],
@@ -183,7 +183,7 @@ def tree_from_json(data: Mapping[str, Any]) -> PeriodicTree | DataTree:
         grouping=grouping,
         cut_cost=cut_cost,
         slicing=slicing_from_json(data["slicing"]),
-        made_in=_pass_from_json(data["made_in"]) if data.get("made_in") else None,
+        slicing_pass=_pass_from_json(data["made_in"]) if data.get("made_in") else None,
         combined_by_spark=tuple(data.get("native", ())),
         time_part=data.get("time_part"),
         levels=tuple(Window(**window) for window in data.get("levels", ())),

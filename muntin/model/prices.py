@@ -1,10 +1,17 @@
-"""Prices of the operations that a plan is made of, as `muntin calibrate` measures them."""
+"""Prices of the operations that a plan is made of, as `muntin calibrate` measures them, and the
+cost models of three papers as price tables."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
 
 from muntin.errors import ModelError, nearest
+
+# The cost functions that a price table may name; `optimizer.cost_models` has them.
+RUNTIME, WINDOW_READS, OVERLAP = "runtime", "window_reads", "overlap"
+MODELS = (RUNTIME, WINDOW_READS, OVERLAP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +54,17 @@ class Prices:
     counted: float = 600.0
     # The CPU time of one operation, by which costs become seconds.
     nanoseconds: float = 3.0
+    # The name of the cost functions: how many operations there are of each kind.
+    model: str = RUNTIME
 
     def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            raise ModelError(
+                f"no cost model is called {self.model!r}; {nearest(str(self.model), list(MODELS))}"
+            )
         for field in fields(self):
+            if field.name == "model":
+                continue
             value = getattr(self, field.name)
             if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
                 raise ModelError(
@@ -81,3 +96,32 @@ class Prices:
 
 
 SHIPPED = Prices()
+
+# A plan that costs this much is never chosen.
+_NEVER = 1e12
+_FREE: dict[str, Any] = {each.name: 0.0 for each in fields(Prices) if each.name != "model"}
+_PAPER = Prices(**{**_FREE, "event": 1.0, "copy": 1.0, "combine": 1.0, "nanoseconds": 3.0})
+# The cost models of three papers. An operation is an event that is read, or a combine.
+PAPERS: dict[str, Prices] = {
+    # Equation 1: a window reads the events or the intervals of a window. No events are sliced.
+    "factor_windows": replace(_PAPER, model=WINDOW_READS),
+    # λ + E·Ω for each tree, which slices the events by itself.
+    "weave_share": replace(_PAPER, model=OVERLAP, group=1.0, sliced=1.0, folded=_NEVER),
+    # λ, and E + Eᵢ·Ωᵢ for each tree, which is folded from the finest slices.
+    "triweave": replace(_PAPER, model=OVERLAP, group=1.0, handed=_NEVER, folded=1.0),
+}
+
+
+def read_prices(prices: Prices | str | Path) -> Prices:
+    """Returns prices as they are, those of a paper by its name, or those of a file."""
+    if isinstance(prices, Prices):
+        return prices
+    if prices in PAPERS:
+        return PAPERS[str(prices)]
+    path = Path(prices)
+    if isinstance(prices, str) and not path.suffix and not path.exists():
+        raise ModelError(
+            f"no cost model of a paper and no file is called {prices!r}; "
+            f"{nearest(prices, list(PAPERS))}"
+        )
+    return Prices.from_json(path.read_text(encoding="utf-8"))

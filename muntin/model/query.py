@@ -8,9 +8,9 @@ from typing import Any
 from muntin.aggregates.aggregate import Aggregate
 from muntin.errors import ModelError
 from muntin.model.data_windows import Custom, DataWindow, Session
-from muntin.model.grouping_sets import GroupingSets, Mark, check_sets, cross_sets, flat
-from muntin.model.windows import GROWN, CumulateWindow, Window
-from muntin.sql_text import SqlText, name_parts, quoted, squeeze, uncommented
+from muntin.model.grouping_sets import GroupingSets, Mark, check_sets, cross_sets, distinct_keys
+from muntin.model.windows import INTERVAL_COLUMN, CumulateWindow, Window
+from muntin.sql_text import SqlText, collapse_spaces, name_parts, quote_name, strip_comments
 
 # Identifiers that Spark reads as values, never as columns.
 _CONSTANTS = {"true", "false", "null"}
@@ -66,14 +66,14 @@ class Grouping:
 class Query:
     """Aggregates per key and window, then a projection and a condition over them.
 
-    It means: group `relation` (filtered by `where`) by `keys` and `window` over `time`, compute
-    `aggregates`, keep the rows where `having` holds, and give `columns`. `keys`, `aggregates` and
-    `columns` are in the order in which they come out. `ending` is ORDER BY or SORT BY, LIMIT and
-    OFFSET, as a statement ends with them, over the same names as `having`.
+    The query filters `relation` by `where`, groups it by `keys` and by `window` over `time`,
+    computes `aggregates`, keeps the rows where `having` holds, and returns `columns`. `keys`,
+    `aggregates` and `columns` are in the order of the answer's columns. `ending` is the ORDER BY or
+    SORT BY, LIMIT and OFFSET, over the same names as `having`.
 
     With grouping sets among the `keys`, or with `sets` of their names, it groups by each of the
-    sets, and the answer is that of all of them: a key that a set leaves out is null there, and
-    `marks` identify the sets. To planners each set is a query of its own, one of its `parts`.
+    sets, and returns the rows of all of them. A key that a set leaves out is null in its rows, and
+    `marks` identify the sets. The planner handles each set as a query of its own, one of `parts`.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Query:
     # column of that name, if there is one.
     item_names: tuple[str, ...] = ()
     # The query with grouping sets that this is one set of.
-    whole: "Query | None" = None
+    part_of: "Query | None" = None
 
     def __post_init__(self) -> None:
         self._check_window_and_aggregates()
@@ -115,7 +115,7 @@ class Query:
                 f"query {self.name!r}: two columns are called {clashes[0]!r}; name them apart"
             )
         columns = tuple(self.columns) or tuple(
-            Column(name=name, expression=quoted(name)) for name in names
+            Column(name=name, expression=quote_name(name)) for name in names
         )
         for slot, value in (
             ("keys", dict(keys)),
@@ -124,19 +124,19 @@ class Query:
             ("aggregates", dict(self.aggregates)),
             ("relation", relation),
             ("columns", columns),
-            ("time", uncommented(self.time)),
-            ("where", self.where and uncommented(self.where)),
-            ("having", self.having and uncommented(self.having)),
-            ("ending", self.ending and uncommented(self.ending)),
+            ("time", strip_comments(self.time)),
+            ("where", self.where and strip_comments(self.where)),
+            ("having", self.having and strip_comments(self.having)),
+            ("ending", self.ending and strip_comments(self.ending)),
         ):
             object.__setattr__(self, slot, value)
-        if self.whole is None and (sets is not None or self.marks):
+        if self.part_of is None and (sets is not None or self.marks):
             check_sets(self.name, sets, self.marks, keys)
         if not self.is_periodic:
             self._check_data_window()
 
     def _check_window_and_aggregates(self) -> None:
-        if self.whole is None:
+        if self.part_of is None:
             check_name(self.name)
         if not isinstance(self.window, Window | DataWindow):
             raise ModelError(
@@ -183,8 +183,8 @@ class Query:
                 if sets is not None:
                     raise ModelError(f"query {self.name!r}: its sets are given twice")
                 sets = [[_key_name(key) for key in one] for one in cross_sets(keys)]
-            keys = {_key_name(key): key for key in flat(keys)}
-        named = {name: uncommented(key) for name, key in keys.items()}
+            keys = {_key_name(key): key for key in distinct_keys(keys)}
+        named = {name: strip_comments(key) for name, key in keys.items()}
         return named, None if sets is None else tuple(tuple(dict.fromkeys(one)) for one in sets)
 
     @cached_property
@@ -201,25 +201,25 @@ class Query:
             name = f"{self.name} ({', '.join(keys)})"
             copies = sum(part.keys == keys for part in parts.values())
             name += f" {copies + 1}" if copies else ""
-            parts[name] = replace(self, name=name, keys=keys, sets=None, whole=self)
+            parts[name] = replace(self, name=name, keys=keys, sets=None, part_of=self)
         return tuple(parts.values())
 
     @property
-    def asked(self) -> "Query":
-        """The query that the user asked for: this one, or the one that it is a set of."""
-        return self.whole or self
+    def whole_query(self) -> "Query":
+        """The query that the user wrote: this one, or the one that this one is a part of."""
+        return self.part_of or self
 
     @property
-    def left_out(self) -> Mapping[str, str]:
-        """The keys, by name, that are null since its grouping set leaves them out."""
-        keys = self.asked.key_expressions
+    def null_keys(self) -> Mapping[str, str]:
+        """The keys, by name, that are null because this grouping set leaves them out."""
+        keys = self.whole_query.key_expressions
         return {name: key for name, key in keys.items() if name not in self.key_expressions}
 
     @property
     def mark_values(self) -> Mapping[str, str]:
         """The SQL of each mark: a number if this is one grouping set, else Spark's function."""
-        keys = self.asked.key_expressions
-        if self.whole is None:
+        keys = self.whole_query.key_expressions
+        if self.part_of is None:
             return {name: mark.to_sql(keys) for name, mark in self.marks.items()}
         present = self.key_expressions
         return {name: mark.value(keys, present) for name, mark in self.marks.items()}
@@ -238,19 +238,19 @@ class Query:
 
     @property
     def is_native(self) -> bool:
-        """Whether Spark SQL can make and combine what slices keep for all its aggregates."""
+        """Whether Spark SQL can compute and combine the partials of all its aggregates."""
         return all(aggregate.definition.is_native for aggregate in self.aggregates.values())
 
     @property
     def values_in_sets(self) -> tuple[str, ...]:
-        """The values that slices keep in sets for it, as Spark SQL, each once."""
+        """The values, as Spark SQL, of which slices keep sets for this query, each once."""
         parts = (part for each in self.aggregates.values() for part in each.sets_of_values)
         return tuple(dict.fromkeys(part.value_in_set for part in parts))
 
     @property
     def expressions(self) -> tuple[str, ...]:
-        """What is computed of each event for it, as Spark SQL: its time and keys, filters,
-        arguments, and what a data window looks at."""
+        """All Spark SQL that is evaluated for each event: the time, keys, filters and arguments,
+        and the conditions and measures of a data window."""
         grouping, window = self.grouping, self.window
         texts: list[str | None] = [grouping.time, *grouping.keys, grouping.where]
         for each in self.aggregates.values():
@@ -263,7 +263,7 @@ class Query:
 
     @property
     def has_user_code(self) -> bool:
-        """Whether a window or an aggregate of it is a Python function or class of the user's."""
+        """Whether its window or one of its aggregates runs Python code of the user's."""
         return isinstance(self.window, Custom) or any(
             aggregate.has_user_code for aggregate in self.aggregates.values()
         )
@@ -287,20 +287,20 @@ class Query:
         """The keys and filter of its slices; the order of keys does not matter."""
         return Grouping(
             relation=self.source,
-            time=squeeze(self.time),
-            where=squeeze(self.where) if self.where else None,
-            keys=tuple(sorted({squeeze(key) for key in self.key_expressions.values()})),
+            time=collapse_spaces(self.time),
+            where=collapse_spaces(self.where) if self.where else None,
+            keys=tuple(sorted({collapse_spaces(key) for key in self.key_expressions.values()})),
         )
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names that its columns and its `having` may use, in order."""
-        return (*self.asked.key_expressions, "window", *self.aggregates, *self.marks)
+        return (*self.whole_query.key_expressions, "window", *self.aggregates, *self.marks)
 
-    def named_alone(self, expression: str) -> str | None:
+    def bare_name(self, expression: str) -> str | None:
         """Returns the name that an expression consists of, or None for any other expression."""
         for name in self.names:
-            if expression == quoted(name):
+            if expression == quote_name(name):
                 return name
             if expression == name and name.isidentifier() and name.lower() not in _CONSTANTS:
                 return name
@@ -312,7 +312,7 @@ class Query:
         if isinstance(window, Session):
             return f"session_window({self.time}, '{window.gap_sql}')"
         if isinstance(window, CumulateWindow):
-            return GROWN
+            return INTERVAL_COLUMN
         if not isinstance(window, Window):
             raise ModelError(f"query {self.name!r}: Spark SQL has no window such as {window}")
         lengths = (
@@ -322,11 +322,11 @@ class Query:
 
     def null_of(self, key: str) -> SqlText:
         """Returns SQL for a null of a key's type."""
-        return self.source.inside(f"(SELECT first({key}) FROM ", " WHERE false)")
+        return self.source.surround(f"(SELECT first({key}) FROM ", " WHERE false)")
 
     def to_sql(self) -> SqlText:
         """Returns the query as one Spark SQL statement."""
-        if self.statement is not None and self.whole is None:
+        if self.statement is not None and self.part_of is None:
             return self.statement
         for aggregate in self.aggregates.values():
             if aggregate.has_user_code:
@@ -336,7 +336,7 @@ class Query:
         window = self._window_call()
         keys = self.key_expressions
         values: dict[str, SqlText | str] = {
-            **{name: self.null_of(key) for name, key in self.left_out.items()},
+            **{name: self.null_of(key) for name, key in self.null_keys.items()},
             **keys,
             "window": window,
             **{name: aggregate.to_sql() for name, aggregate in self.aggregates.items()},
@@ -346,12 +346,12 @@ class Query:
         inner: list[SqlText | str] = []
         for index, name in enumerate(self.names):
             inner += [", " if index else "", values[name], f" AS _muntin_{index}"]
-        names = ", ".join(map(quoted, self.names))
+        names = ", ".join(map(quote_name, self.names))
         outer = ", ".join(
-            column.expression + (f" AS {quoted(column.name)}" if column.name else "")
+            column.expression + (f" AS {quote_name(column.name)}" if column.name else "")
             for column in self.columns
         )
-        plain = [Column(name=name, expression=quoted(name)) for name in self.names]
+        plain = [Column(name=name, expression=quote_name(name)) for name in self.names]
         if list(self.columns) == plain:
             # Names may differ only in case, so they are not listed.
             outer = "*"
@@ -371,7 +371,7 @@ class Query:
         if self.ending:
             # In a SELECT of its own, where no item has the name of something else.
             before, after = "(SELECT * FROM ", f"{having} {self.ending}) AS answers"
-        return SqlText.joined(
+        return SqlText.concat(
             f"SELECT {outer} FROM {before}(SELECT ",
             *inner,
             " FROM ",
@@ -401,14 +401,13 @@ class PlainQuery:
 
 def tables_of(queries: Iterable[Query | PlainQuery]) -> list[str]:
     """Returns the tables that queries read, once each."""
-    texts = [text for query in queries for text in _texts_of(query)]
-    return list(dict.fromkeys(table for text in texts for table in text.tables))
-
-
-def _texts_of(query: "Query | PlainQuery") -> list[SqlText]:
-    if isinstance(query, PlainQuery):
-        return [query.statement]
-    return [query.source] if query.statement is None else [query.source, query.statement]
+    tables: list[str] = []
+    for query in queries:
+        if isinstance(query, Query):
+            tables += query.source.tables
+        if query.statement is not None:
+            tables += query.statement.tables
+    return list(dict.fromkeys(tables))
 
 
 def parts_of(queries: Iterable[Query | PlainQuery]) -> list[Query]:

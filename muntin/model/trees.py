@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import isqrt
-from typing import Any, Self
+from typing import Self
 
 from muntin.aggregates.aggregate import Aggregate
 from muntin.aggregates.user_aggregate import UserAggregate
@@ -27,8 +27,8 @@ QUEUE_IN_STEPS = "daba"
 _IN_STEPS = frozenset({QUEUE_IN_STEPS, "daba_lite"})
 # The techniques whose stacks a stream keeps from batch to batch.
 STACKS = frozenset({"two_stacks", QUEUE}) | _IN_STEPS
-# How many grains the gap of a session has in a stream. A session is given out when the grain after
-# it is over.
+# The grains in the gap of a session in a stream. A session is answered when the grain after it
+# ends.
 _GRAINS_IN_A_GAP = 8
 
 
@@ -56,20 +56,20 @@ class TreeNode:
 
     @property
     def techniques(self) -> tuple[tuple[str, ...], ...]:
-        """For each aggregate, the name of the technique of each of its components; none if the
-        plan does not choose them."""
+        """For each aggregate, the name of the technique of each of its components; empty if the
+        plan does not choose techniques."""
         return ((),) * len(self.aggregates)
 
     @property
     def is_factor(self) -> bool:
-        """Whether no query asked for it."""
+        """Whether it is a factor window, which answers no query."""
         return not self.queries
 
     def without_costs(self) -> Self:
         """Returns the node without what may differ between equal plans: costs and techniques."""
         return replace(self, cost=0.0)
 
-    def answering(self, queries: tuple[str, ...], aggregates: set[Aggregate]) -> Self:
+    def restrict_to(self, queries: tuple[str, ...], aggregates: set[Aggregate]) -> Self:
         """Returns the node for some of its queries and aggregates."""
         return replace(
             self, queries=queries, aggregates=tuple(a for a in self.aggregates if a in aggregates)
@@ -96,7 +96,7 @@ class Node(TreeNode):
             )
 
     @property
-    def picks(self) -> bool:
+    def reads_fewest(self) -> bool:
         """Whether it reads only the fewest overlapping intervals of its parent that fill it."""
         return (
             self.parent is not None
@@ -114,7 +114,7 @@ class Node(TreeNode):
         """Returns the node without costs and techniques."""
         return replace(self, cost=0.0, techniques=())
 
-    def answering(self, queries: tuple[str, ...], aggregates: set[Aggregate]) -> Self:
+    def restrict_to(self, queries: tuple[str, ...], aggregates: set[Aggregate]) -> Self:
         """Returns the node for some of its queries and aggregates."""
         named = zip(self.aggregates, self.techniques, strict=True)
         chosen = [(aggregate, names) for aggregate, names in named if aggregate in aggregates]
@@ -152,7 +152,7 @@ class Tree:
             seen.add(node.window)
 
     @property
-    def made_in(self) -> Pass | None:
+    def slicing_pass(self) -> Pass | None:
         """The pass in which its slices are made; None: it reads its relation itself."""
         return None
 
@@ -194,17 +194,17 @@ class Tree:
 
     @property
     def level_names(self) -> tuple[str, ...]:
-        """What a stream keeps for it behind the watermark: the slices, then coarser partials."""
+        """The names of what a stream keeps: the slices, then coarser partials."""
         return ()
 
-    def number_of(self, query: str) -> int:
+    def node_index(self, query: str) -> int:
         """Returns the index of the node that answers a query."""
         for number, node in enumerate(self.nodes):
             if query in node.queries:
                 return number
         raise ModelError(f"no node of the tree answers {query!r}")
 
-    def answering(self, queries: Iterable[Query]) -> Self:
+    def restrict_to(self, queries: Iterable[Query]) -> Self:
         """Returns the part of the tree that `queries` need: its nodes and their aggregates."""
         asked = {query.name: query.aggregates.values() for query in queries}
         needed: dict[Window | DataWindow, set[Aggregate]] = {}
@@ -216,11 +216,8 @@ class Tree:
             if wanted:
                 if node.parent is not None:
                     needed.setdefault(node.parent, set()).update(wanted)
-                nodes.append(node.answering(names, wanted))
-        return self._with_nodes(tuple(reversed(nodes)))
-
-    def _with_nodes(self, nodes: tuple[Any, ...]) -> Self:
-        return replace(self, nodes=nodes)
+                nodes.append(node.restrict_to(names, wanted))
+        return replace(self, nodes=tuple(reversed(nodes)))
 
     def without_costs(self) -> Self:
         """Returns the tree without what may differ between plans that share a stream's state: costs
@@ -234,7 +231,7 @@ class PeriodicTree(Tree):
 
     nodes: tuple[Node, ...]
     slicing: Slicing
-    made_in: Pass | None = None
+    slicing_pass: Pass | None = None
     # Queries whose windows Spark itself combines from the slices of a batch, since the compiled
     # runtime does not support their types. Set when the plan is bound to its data.
     combined_by_spark: tuple[str, ...] = ()
@@ -246,7 +243,9 @@ class PeriodicTree(Tree):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.made_in is not None and not self.made_in.serves(self.grouping.keys, self.slicing):
+        if self.slicing_pass is not None and not self.slicing_pass.serves(
+            self.grouping.keys, self.slicing
+        ):
             raise ModelError(f"the pass does not make the slices of {self.grouping}")
         seen: dict[Window, Node] = {}
         for node in self.nodes:
@@ -281,7 +280,7 @@ class PeriodicTree(Tree):
         """Spark, if the tree has one query, whose windows are the slices: in a batch, Spark's own
         GROUP BY answers it, since there is nothing to share."""
         is_alone = (
-            self.made_in is None
+            self.slicing_pass is None
             and len(self.nodes) == len(self.queries) == 1
             and self.nodes[0].window.is_tumbling
             and self.nodes[0].window.size == self.slicing.width
@@ -298,21 +297,21 @@ class PeriodicTree(Tree):
         return all(aggregate.definition.is_native for aggregate in self.aggregates)
 
     @property
-    def longest(self) -> int:
+    def longest_window(self) -> int:
         """The size of the longest window that a query asks for."""
         return max(node.window.size for node in self.nodes if node.queries)
 
     @property
-    def keeps(self) -> tuple[int, ...]:
+    def retention(self) -> tuple[int, ...]:
         """How long a stream keeps the slices, then the partials of each level.
 
-        That is how far behind the watermark they may start. A window that is open begins at some
-        edge of the coarsest level that has all its begins. From there on it reads that level and
-        coarser ones. It reads finer ones only behind the last whole interval of the next level.
+        A length is how far behind the watermark the oldest of them may start. An open window
+        starts at an edge of the coarsest level that has edges at all its starts. It reads that
+        level and coarser ones, and finer ones only after the last whole interval of the next level.
         """
         longest = [0] * (len(self.levels) + 1)
         for node in self.nodes:
-            coarsest = self._coarsest_with_begins_of(node.window)
+            coarsest = self._coarsest_level_at_starts_of(node.window)
             for level in range(coarsest, len(longest)):
                 if level == 0 or node.window.size > self.levels[level - 1].size:
                     longest[level] = max(longest[level], node.window.size)
@@ -320,12 +319,13 @@ class PeriodicTree(Tree):
             longest[level] = max(longest[level], window.size)
         return tuple(longest)
 
-    def _coarsest_with_begins_of(self, window: Window) -> int:
-        """Returns the number of the coarsest level with the begins of a window; 0: the slices."""
+    def _coarsest_level_at_starts_of(self, window: Window) -> int:
+        """Returns the number of the coarsest level that has an edge at every start of a window; 0:
+        the slices."""
         coarsest = 0
         for level, each in enumerate(self.levels, start=1):
             if (
-                window.begin_period % each.size == 0
+                window.start_period % each.size == 0
                 and (window.offset - each.offset) % each.size == 0
             ):
                 coarsest = level
@@ -334,7 +334,7 @@ class PeriodicTree(Tree):
     def level_of(self, node: Node) -> int:
         """Returns the number of the finest level that a node reads; 0: the slices.
 
-        A level's own window is read where it is kept.
+        The answers of a level's own window are read from that level.
         """
         if node.window in self.levels:
             return self.levels.index(node.window) + 1
@@ -369,7 +369,7 @@ class PeriodicTree(Tree):
 
     @property
     def level_names(self) -> tuple[str, ...]:
-        """The slices, then the levels that are made of them."""
+        """The names of what a stream keeps: the slices, then each level."""
         return ("slices", *map(str, self.levels))
 
     @property
@@ -385,19 +385,17 @@ class PeriodicTree(Tree):
         """Returns the nodes that read a window's node; None: those that read the slices."""
         return tuple(node for node in self.nodes if node.parent == window)
 
-    def answering(self, queries: Iterable[Query]) -> Self:
+    def restrict_to(self, queries: Iterable[Query]) -> Self:
         """Returns the part of the tree that `queries` need, without the levels of a stream."""
         queries = list(queries)
         names = {query.name for query in queries}
         by_spark = tuple(name for name in self.combined_by_spark if name in names)
-        return replace(super().answering(queries), combined_by_spark=by_spark)
-
-    def _with_nodes(self, nodes: tuple[Any, ...]) -> Self:
-        return replace(self, nodes=nodes, levels=())
+        without_levels = replace(self, levels=(), combined_by_spark=by_spark)
+        return Tree.restrict_to(without_levels, queries)
 
     def without_costs(self) -> Self:
         """Returns the tree without costs, techniques and its pass, which a stream does not keep."""
-        return replace(super().without_costs(), made_in=None)
+        return replace(super().without_costs(), slicing_pass=None)
 
 
 @dataclass(frozen=True, kw_only=True)

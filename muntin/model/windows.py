@@ -15,10 +15,10 @@ Duration = str | int | timedelta
 
 # The most combines per interval read by a queue for any aggregate (two stacks), and the cost of
 # finding one interval among many, in combines; measured on float64.
-QUEUE = 3.0
-SEARCH = 8.0
+QUEUE_COMBINES = 3.0
+SEARCH_COMBINES = 8.0
 # Columns of the views that copy each row into the intervals of a cumulating window.
-GROWN = "_muntin_window"
+INTERVAL_COLUMN = "_muntin_window"
 _BEGIN, _END = "_muntin_begin", "_muntin_end"
 
 
@@ -26,11 +26,11 @@ _BEGIN, _END = "_muntin_begin", "_muntin_end"
 class Window:
     """`[a, a + size)` for every `a ≡ offset (mod slide)`; all in microseconds.
 
-    An interval is known by `a`, its end less the size. That is its begin, unless the window grows
-    (`CumulateWindow`): then the interval begins where `begin_of(a)` says.
+    `a` identifies an interval: it is the end of the interval minus the size. That is also its
+    start, except in a `CumulateWindow`, whose intervals start at `start_of(a)`.
     """
 
-    # Whether intervals grow from a common begin.
+    # Whether several intervals of different sizes have one start.
     grows: ClassVar[bool] = False
 
     size: int
@@ -38,10 +38,6 @@ class Window:
     offset: int = 0
 
     def __post_init__(self) -> None:
-        self._check()
-        object.__setattr__(self, "offset", self.offset % self.begin_period)
-
-    def _check(self) -> None:
         for name in ("size", "slide", "offset"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool):
@@ -55,13 +51,11 @@ class Window:
                 f"a window's slide must be above zero and at most its size "
                 f"({format_duration(self.size)}), not {format_duration(self.slide)}"
             )
+        object.__setattr__(self, "offset", self.offset % self.start_period)
 
     def __lt__(self, other: "Window") -> bool:
-        return self._order < other._order
-
-    @property
-    def _order(self) -> tuple[int, int, int, bool]:
-        return self.size, self.slide, self.offset, self.grows
+        mine = (self.size, self.slide, self.offset, self.grows)
+        return mine < (other.size, other.slide, other.offset, other.grows)
 
     @property
     def is_tumbling(self) -> bool:
@@ -69,8 +63,8 @@ class Window:
         return self.size == self.slide
 
     @property
-    def begin_period(self) -> int:
-        """The time from the begin of an interval to the next other begin."""
+    def start_period(self) -> int:
+        """The time from one start of intervals to the next."""
         return self.slide
 
     @property
@@ -87,17 +81,17 @@ class Window:
         """Returns the first `a` of an interval that is after `instant`."""
         return instant + 1 + (self.offset - instant - 1) % self.slide
 
-    def first_begun_from(self, instant: int) -> int:
-        """Returns the `a` of the first interval that begins at or after an instant."""
+    def first_starting_from(self, instant: int) -> int:
+        """Returns the `a` of the first interval that starts at or after an instant."""
         return self.first_after(instant - 1)
 
-    def begin_of(self, a: Any) -> Any:
-        """Returns where intervals begin: of one `a`, or of an array of them."""
+    def start_of(self, a: Any) -> Any:
+        """Returns the start of the interval `a`, or of each interval of an array."""
         return a
 
     def last_end(self, instant: Any) -> Any:
         """Returns the end of the last interval that holds an instant, or each of an array."""
-        return instant - (instant - self.offset) % self.begin_period + self.size
+        return instant - (instant - self.offset) % self.start_period + self.size
 
     def covers(self, other: "Window") -> bool:
         """Whether every interval of `other` is a union of intervals of this one.
@@ -121,8 +115,8 @@ class Window:
         return (self.is_tumbling or self.size == other.size) and self.covers(other)
 
     def multiplier(self, other: "Window") -> int:
-        """Returns how many intervals of this window lie inside one of `other`, which it covers: in
-        the longest, if they differ.
+        """Returns how many intervals of this window lie inside the longest one of `other`, which it
+        covers.
 
         Factor Windows, equation for the covering multiplier: `1 + (r1 - r2) / s2`.
         """
@@ -130,8 +124,8 @@ class Window:
             raise ModelError(f"{self} does not cover {other}")
         return 1 + (other.size - self.size) // self.slide
 
-    def reads(self, other: "Window") -> tuple[int, ...]:
-        """Returns where the fewest intervals that fill one of `other` begin, relative to its begin.
+    def fewest_starts(self, other: "Window") -> tuple[int, ...]:
+        """Returns the starts of the fewest intervals that fill one of `other`, from its start on.
 
         These may overlap, so they serve idempotent aggregates only. Of a tumbling window, all
         intervals are needed.
@@ -142,7 +136,7 @@ class Window:
         step = self.size // self.slide * self.slide
         return (*range(0, last, step), last)
 
-    def fewest(self, other: "Window") -> int:
+    def fewest_count(self, other: "Window") -> int:
         """Returns how many intervals `reads` returns: at most the multiplier of theorem 3."""
         step = self.size // self.slide * self.slide
         return 1 - (self.size - other.size) // step
@@ -155,8 +149,8 @@ class Window:
         """
         if other.grows:
             return False
-        read = min(QUEUE, self.multiplier(other) * self.slide / other.slide)
-        return SEARCH * self.fewest(other) < read * other.slide / self.slide
+        read = min(QUEUE_COMBINES, self.multiplier(other) * self.slide / other.slide)
+        return SEARCH_COMBINES * self.fewest_count(other) < read * other.slide / self.slide
 
     def __str__(self) -> str:
         text = format_duration(self.size)
@@ -183,8 +177,8 @@ def hopping(size: Duration, *, every: Duration, offset: Duration = 0) -> Window:
 class CumulateWindow(Window):
     """`[b, b + k * slide)` for `k = 1, 2, ..., size / slide` and every `b ≡ offset (mod size)`.
 
-    Ends are those of a window of the same size and slide, of which everything before `b` is cut
-    off. An interval is known by where that window begins, as if it were not cut:
+    Each interval is the part from `b` on of an interval of the hopping window of the same size and
+    slide. `a` is the start of that interval of the hopping window:
 
     ```
     0              8              16
@@ -197,8 +191,8 @@ class CumulateWindow(Window):
 
     grows: ClassVar[bool] = True
 
-    def _check(self) -> None:
-        super()._check()
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.size == self.slide or self.size % self.slide:
             raise ModelError(
                 f"a window that grows to {format_duration(self.size)} grows by a part of it that "
@@ -211,13 +205,13 @@ class CumulateWindow(Window):
         return False
 
     @property
-    def begin_period(self) -> int:
-        """The size: a new interval begins when the last one has reached it."""
+    def start_period(self) -> int:
+        """The size: the next start is where the longest interval ends."""
         return self.size
 
     @property
     def shortest(self) -> int:
-        """The slide: an interval grows by it, and begins with it."""
+        """The slide: the first interval from a start has this size."""
         return self.slide
 
     @property
@@ -225,17 +219,17 @@ class CumulateWindow(Window):
         """The average number of intervals that hold an instant."""
         return (self.size // self.slide + 1) / 2
 
-    def begin_of(self, a: Any) -> Any:
-        """Returns where intervals begin: at the last common begin before their last step."""
+    def start_of(self, a: Any) -> Any:
+        """Returns the start of the interval `a`: the last common start before its last step."""
         step = a + self.size - self.slide
         return step - (step - self.offset) % self.size
 
-    def first_begun_from(self, instant: int) -> int:
+    def first_starting_from(self, instant: int) -> int:
         """Returns the `a` of the first interval that begins at or after an instant."""
         return instant + (self.offset - instant) % self.size + self.slide - self.size
 
     def covers(self, other: Window) -> bool:
-        """Whether it is the same: intervals that begin together make up no others."""
+        """Whether `other` is the same window: growing intervals cannot fill another window."""
         return self == other
 
     def __str__(self) -> str:
@@ -243,10 +237,10 @@ class CumulateWindow(Window):
         return text + (f" at {format_duration(self.offset)}" if self.offset else "")
 
     def views(self, time: str) -> tuple[str, str]:
-        """Returns Spark SQL that gives each row once for every interval that holds it: what stands
-        behind the relation, and a condition on it. The interval is the column `GROWN`.
+        """Returns Spark SQL that copies each row into every interval that holds it: LATERAL VIEWs
+        to write after the relation, and a condition. The interval is the column `INTERVAL_COLUMN`.
 
-        Spark's own windows tell the begin and the ends, so they have the type of the time.
+        Its start and end come from Spark's own `window`, so they have the type of the time.
         """
         size, slide, offset = (
             f"'{micros} microseconds'" for micros in (self.size, self.slide, self.offset)
@@ -254,7 +248,7 @@ class CumulateWindow(Window):
         ends = f"window({time}, {size}, {slide}, '{self.offset % self.slide} microseconds')"
         begin = f"window({time}, {size}, {size}, {offset})"
         interval = f"named_struct('start', {_BEGIN}.start, 'end', {_END}.end)"
-        views = [(ends, _END), (begin, _BEGIN), (interval, GROWN)]
+        views = [(ends, _END), (begin, _BEGIN), (interval, INTERVAL_COLUMN)]
         text = "".join(
             f" LATERAL VIEW explode(array({value})) {name} AS {name}" for value, name in views
         )

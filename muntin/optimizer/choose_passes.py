@@ -29,7 +29,7 @@ def choose_passes(plan: Plan) -> Plan:
     for trees in trees_by_family(plan.periodic_trees).values():
         for members in cheapest_passes(trees, plan.workload):
             made = _place(members, count)
-            count += made[0].made_in is not None
+            count += made[0].slicing_pass is not None
             chosen |= {id(old): new for old, new in zip(members.trees, made, strict=True)}
     return plan.with_trees(periodic=(chosen[id(tree)] for tree in plan.periodic_trees))
 
@@ -160,10 +160,10 @@ def _place_in_pass(members: PassCandidate, cost: PassCost, number: int) -> tuple
         engine=cost.engine,
         keys=members.keys,
         slicing=members.slicing,
-        leaves_out=members.leaves_out,
+        drops_rows=members.drops_rows,
         cost=cost.reading,
     )
     return tuple(
-        replace(tree, made_in=shared, cut_cost=own)
+        replace(tree, slicing_pass=shared, cut_cost=own)
         for tree, own in zip(members.trees, cost.trees, strict=True)
     )

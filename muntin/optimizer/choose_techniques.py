@@ -1,6 +1,6 @@
 """Chooses the technique of every component of every node, once the trees of a plan are chosen.
 
-The technique with the fewest combines per slice is taken (Ω, `costs.OPERATIONS`): windows that
+The technique with the fewest combines per slice is taken (Ω, `operations.OPERATIONS`): windows that
 overlap little are combined anew, invertible aggregates are subtracted, and all others use two
 stacks. For selective combines, one deque for all windows pays once there are many of them. Sets of
 values are always swept, also where the user forces a technique.
@@ -9,6 +9,7 @@ values are always swept, also where the user forces a technique.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from math import inf, nextafter
 
 from muntin.aggregates.aggregate import Aggregate, Component
 from muntin.aggregates.monoids import Monoid
@@ -17,7 +18,8 @@ from muntin.model.plan import Plan
 from muntin.model.trees import RECALC, Node, PeriodicTree
 from muntin.model.windows import Window
 from muntin.model.workload import PlanOptions, Workload
-from muntin.optimizer.costs import steady_operations_of, windows_per_partial
+from muntin.optimizer.cost_models import model_of, windows_per_partial
+from muntin.optimizer.operations import steady_operations_of
 from muntin.techniques.table import TECHNIQUES, technique_by_name
 
 # Returns the monoids that may combine a component: a single one once its type is known.
@@ -30,7 +32,7 @@ WINDOWS_FOR_A_DEQUE = 10
 
 def monoids_of_all_types(aggregate: Aggregate, component: Component) -> Sequence[Monoid]:
     """Returns the monoids of a component for every type, while the types are not known yet."""
-    return [representation.monoid for representation in component.representations]
+    return [representation.monoid for representation in component.part.all_representations]
 
 
 def choose_techniques(plan: Plan) -> Plan:
@@ -65,7 +67,7 @@ def with_techniques(
         if options.technique is not None:
             check_serves(options.technique, aggregate, possible)
             return options.technique
-        if node.picks or node.window.grows:
+        if node.reads_fewest or node.window.grows:
             return RECALC
         return least_technique(
             possible,
@@ -105,6 +107,32 @@ def least_technique(
     return "slick_deque" if selective and windows >= WINDOWS_FOR_A_DEQUE else "two_stacks_lite"
 
 
+def technique_in_groups(nodes: Sequence[Node], workload: Workload) -> tuple[str, float]:
+    """Returns the technique whose Ω decides which windows share a tree, and the overlap below which
+    windows are combined anew.
+
+    It is the one that the options or the cost model name, else the one that most components of the
+    windows will use. Sets of values are swept, at the same cost in every tree.
+    """
+    forced = workload.options.technique or model_of(workload).technique
+    if forced is not None:
+        return forced, 0.0
+    combined = Counter(
+        monoids
+        for node in nodes
+        for aggregate in node.aggregates
+        for component in aggregate.components
+        if (monoids := tuple(monoids_of_all_types(aggregate, component)))[0].sweep is None
+    )
+    if not combined:
+        return "two_stacks_lite", 0.0
+    ((most, _),) = combined.most_common(1)
+    latency = workload.options.latency
+    technique = least_technique(most, overlap=inf, windows=len(nodes), latency=latency)
+    # Under `latency`, only windows that do not overlap are combined anew.
+    return technique, nextafter(1.0, inf) if latency else steady_operations_of(most)
+
+
 def check_serves(technique: str, aggregate: Aggregate, monoids: Iterable[Monoid]) -> None:
     """Raises an error if a technique cannot serve an aggregate for any type of values."""
     monoids = tuple(monoids)
@@ -128,7 +156,9 @@ def check_technique(workload: Workload) -> None:
         return
     technique_by_name(technique)
     asked = {
-        aggregate: None for query in workload.shared for aggregate in query.aggregates.values()
+        aggregate: None
+        for query in workload.periodic_queries
+        for aggregate in query.aggregates.values()
     }
     for aggregate in asked:
         for component in aggregate.components:

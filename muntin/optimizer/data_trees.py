@@ -33,7 +33,7 @@ def data_trees(workload: Workload) -> tuple[DataTree, ...]:
     batch are left to Spark, each query by itself, where that is cheaper.
     """
     groups: dict[tuple[Grouping, str], list[Query]] = {}
-    for query in workload.data_windows:
+    for query in workload.data_window_queries:
         groups.setdefault((query.grouping, sharing_group(query)), []).append(query)
     trees: list[DataTree] = []
     for (grouping, _), queries in groups.items():
@@ -48,7 +48,9 @@ def data_trees(workload: Workload) -> tuple[DataTree, ...]:
 
 def data_trees_cost(workload: Workload) -> float:
     """Returns the cost of the data windows with a tree each."""
-    return sum(data_tree(query.grouping, [query], workload).cost for query in workload.data_windows)
+    return sum(
+        data_tree(query.grouping, [query], workload).cost for query in workload.data_window_queries
+    )
 
 
 def move_into_data_trees(plan: Plan, workload: Workload) -> Plan:
@@ -60,7 +62,7 @@ def move_into_data_trees(plan: Plan, workload: Workload) -> Plan:
         guests = [tree for tree in plan.periodic_trees if tree.grouping == host.grouping]
         asked = [query for tree in (host, *guests) for query in plan.queries_of(tree).values()]
         # The sets of a query are answered together, from slices.
-        is_set = any(query.whole is not None for query in asked)
+        is_set = any(query.part_of is not None for query in asked)
         grows = any(isinstance(query.window, CumulateWindow) for query in asked)
         if (
             not guests
@@ -109,7 +111,7 @@ def data_tree(grouping: Grouping, queries: Sequence[Query], workload: Workload) 
     handed = workload.rate
     # In a batch whose keys are not known, events of a key may be far apart.
     if grain is not None and (workload.keys_known or workload.seconds is None):
-        handed = costs.live_pairs(SECOND / grain, rate=workload.rate, keys=workload.keys)
+        handed = costs.pairs(SECOND / grain, workload, rate=workload.rate, keys=workload.keys)
     tree = DataTree(
         grouping=grouping,
         grain=grain,

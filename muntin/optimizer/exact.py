@@ -10,8 +10,8 @@ from muntin.model.trees import PeriodicTree
 from muntin.model.windows import Window
 from muntin.model.workload import Workload
 from muntin.optimizer import costs
+from muntin.optimizer.cost_models import WindowReads
 from muntin.optimizer.coverage import (
-    Counting,
     Forest,
     Harmless,
     choices,
@@ -100,8 +100,8 @@ def exact(workload: Workload) -> Plan:
 def cheapest_forest(
     asked: Iterable[Window],
     candidates: Iterable[Window],
-    counting: Counting,
-    harmless: Harmless,
+    reads: WindowReads,
+    is_harmless: Harmless,
 ) -> Forest:
     """Returns the cheapest coverage forest over the asked windows and any of the candidates.
 
@@ -115,7 +115,7 @@ def cheapest_forest(
             f"the exact graph is for at most {MOST_IN_GRAPH} windows with their candidates, not "
             f"{len(asked) + len(extra)}; strategy 'factor' takes any number"
         )
-    graph = choices((*asked, *extra), counting, harmless)
+    graph = choices((*asked, *extra), reads, is_harmless)
     links = [(w, parent, price) for w, offers in graph.items() for price, parent in offers]
     taken = {window: index for index, window in enumerate(extra)}
     solution = _solve(links, asked, taken)
@@ -167,10 +167,10 @@ def _solve(
 def exact_factor(workload: Workload) -> Plan:
     """Plans the cheapest factor-window graph by the paper's model, with any tumbling window."""
 
-    def grow(windows: Sequence[Window], counting: Counting, harmless: Harmless) -> Forest:
+    def grow(windows: Sequence[Window], reads: WindowReads, is_harmless: Harmless) -> Forest:
         offered = set(tumbling_closure(windows, most=MOST_IN_GRAPH + 1))
         if len({*windows, *offered}) <= MOST_IN_GRAPH:
-            offered |= set(with_factor_windows(windows, counting, harmless))
-        return cheapest_forest(windows, offered, counting, harmless)
+            offered |= set(with_factor_windows(windows, reads, is_harmless))
+        return cheapest_forest(windows, offered, reads, is_harmless)
 
     return plan_by_forest("exact_factor", workload, grow)

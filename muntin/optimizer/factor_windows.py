@@ -3,27 +3,23 @@
 Factor Windows, section IV. Equations and algorithms are numbered as there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import gcd, isqrt
-
-import numpy as np
 
 from muntin.model.plan import Plan
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows import Window
 from muntin.model.workload import Workload
+from muntin.optimizer.cost_models import WindowReads
 from muntin.optimizer.coverage import (
-    Counting,
     Forest,
     Harmless,
     choices,
     may_read,
+    min_cost_forest,
     plan_by_forest,
 )
-
-# Sizes tried for each slide under covered-by, spread over the eligible ones.
-_SIZES_PER_SLIDE = 16
 
 
 @lru_cache(maxsize=4096)
@@ -43,18 +39,19 @@ def virtual_root(windows: Sequence[Window]) -> Window:
 
 def benefit(
     factor: Window,
-    target: Window | None,
+    source: Window | None,
     downstream: Sequence[Window],
-    counting: Counting,
-    harmless: bool,
+    reads: WindowReads,
+    *,
+    is_harmless: bool,
 ) -> float:
-    """Returns δ of a factor window below a target (None: the stream) (equation 2)."""
+    """Returns δ of a factor window that reads a source (None: the stream) (equation 2)."""
     saved = sum(
-        counting.cost(window, target, harmless=harmless)
-        - counting.cost(window, factor, harmless=harmless)
+        reads.cost(window, source, is_harmless=is_harmless)
+        - reads.cost(window, factor, is_harmless=is_harmless)
         for window in downstream
     )
-    return saved - counting.cost(factor, target, harmless=harmless)
+    return saved - reads.cost(factor, source, is_harmless=is_harmless)
 
 
 def helps(factor: Window, target: Window, downstream: Sequence[Window], period: int) -> bool:
@@ -92,16 +89,16 @@ def tumbling_candidates(target: Window, downstream: Sequence[Window]) -> list[Wi
 
 
 def best_partitioning(
-    target: Window, downstream: Sequence[Window], counting: Counting, *, is_stream: bool
+    target: Window, downstream: Sequence[Window], reads: WindowReads, *, is_stream: bool
 ) -> Window | None:
     """Algorithm 5: returns the best tumbling factor window, or None."""
-    reads = None if is_stream else target
+    source = None if is_stream else target
 
     def pays(factor: Window) -> bool:
         # Algorithm 4 assumes that each read from the target costs one; events do only at η = 1.
-        if counting.period is not None and reads is not None:
-            return helps(factor, target, downstream, counting.period)
-        return benefit(factor, reads, downstream, counting, False) > 0
+        if reads.period is not None and source is not None:
+            return helps(factor, target, downstream, reads.period)
+        return benefit(factor, source, downstream, reads, is_harmless=False) > 0
 
     paying = [factor for factor in tumbling_candidates(target, downstream) if pays(factor)]
     # A candidate that covers another one is dominated by it (section IV-D).
@@ -112,18 +109,18 @@ def best_partitioning(
     ]
     return max(
         independent,
-        key=lambda factor: benefit(factor, reads, downstream, counting, False),
+        key=lambda factor: benefit(factor, source, downstream, reads, is_harmless=False),
         default=None,
     )
 
 
 def best_covering(
-    target: Window, downstream: Sequence[Window], counting: Counting, *, is_stream: bool
+    target: Window, downstream: Sequence[Window], reads: WindowReads, *, is_stream: bool
 ) -> Window | None:
     """Algorithm 2: returns the best factor window where overlap is harmless, or None.
 
     Beyond the paper, sizes need not be multiples of slides: those of the downstream must only leave
-    the same remainder. A sample of the eligible sizes is tried, with both ends.
+    the same remainder. The cost model chooses the sizes to try.
     """
     first = downstream[0]
     widest = 0
@@ -132,32 +129,38 @@ def best_covering(
     if widest % target.slide or (first.offset - target.offset) % target.slide:
         return None
     shortest = min(window.shortest for window in downstream)
-    reads = None if is_stream else target
+    source = None if is_stream else target
     best, most = None, 0.0
     for unit in divisors(widest // target.slide):
         slide = unit * target.slide
         rest = first.size % slide
         if any(window.size % slide != rest for window in downstream):
             continue
-        last = (shortest - rest) // slide
-        steps = np.unique(np.linspace(1, max(1, last), _SIZES_PER_SLIDE).astype(np.int64))
-        for step in steps.tolist():
-            size = rest + step * slide
-            if size > shortest:
-                continue
-            factor = Window(size=size, slide=slide, offset=first.offset)
+        # A factor window is at least as wide as the target, and fits into every reader.
+        least = max(1, -((rest - target.size) // slide))
+        for step in _steps(least, (shortest - rest) // slide, downstream, reads):
+            factor = Window(size=rest + step * slide, slide=slide, offset=first.offset)
             if factor in downstream or factor == target or not target.covers(factor):
                 continue
-            gain = benefit(factor, reads, downstream, counting, True)
+            gain = benefit(factor, source, downstream, reads, is_harmless=True)
             if gain > most:
                 best, most = factor, gain
     return best
 
 
+def _steps(
+    least: int, most: int, downstream: Sequence[Window], reads: WindowReads
+) -> Iterable[int]:
+    """Returns the sizes to try as multiples of a slide."""
+    # The downstream and the target are no factor windows.
+    excluded = len(downstream) + 1
+    return reads.model.steps_to_try(least, most, excluded) if least <= most else ()
+
+
 def with_factor_windows(
     windows: Sequence[Window],
-    counting: Counting,
-    harmless: Harmless,
+    reads: WindowReads,
+    is_harmless: Harmless,
     *,
     root: Window | None = None,
 ) -> Forest:
@@ -169,30 +172,32 @@ def with_factor_windows(
         root: [
             window
             for window in asked
-            if window != root and not any(may_read(other, window, harmless) for other in asked)
+            if window != root and not any(may_read(other, window, is_harmless) for other in asked)
         ]
     }
     for target in asked:
-        below = [window for window in asked if may_read(target, window, harmless)]
+        below = [window for window in asked if may_read(target, window, is_harmless)]
         targets.setdefault(target, []).extend(below)
     added: set[Window] = set()
     for target, downstream in targets.items():
         is_stream = target == root and root not in asked
-        safe = [window for window in downstream if harmless(window)]
+        safe = [window for window in downstream if is_harmless(window)]
         factors = []
         if safe:
-            factors.append(best_covering(target, safe, counting, is_stream=is_stream))
+            factors.append(best_covering(target, safe, reads, is_stream=is_stream))
         if len(safe) < len(downstream) and target.is_tumbling:
-            factors.append(best_partitioning(target, downstream, counting, is_stream=is_stream))
+            factors.append(best_partitioning(target, downstream, reads, is_stream=is_stream))
         added |= {factor for factor in factors if factor is not None and factor not in asked}
-    return without_idle(asked, added, counting, harmless)
+    if not reads.model.prunes:
+        return min_cost_forest((*asked, *added), reads, is_harmless)
+    return without_idle(asked, added, reads, is_harmless)
 
 
 def without_idle(
-    asked: Sequence[Window], added: set[Window], counting: Counting, harmless: Harmless
+    asked: Sequence[Window], added: set[Window], reads: WindowReads, is_harmless: Harmless
 ) -> Forest:
     """Returns the min-cost forest over the asked windows and the added ones that pay."""
-    graph = choices((*asked, *added), counting, harmless)
+    graph = choices((*asked, *added), reads, is_harmless)
     present = set(graph)
 
     def offer(window: Window, left_out: Window | None = None) -> tuple[float, Window | None]:

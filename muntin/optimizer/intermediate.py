@@ -14,6 +14,7 @@ from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows import Slicing, Window
 from muntin.model.workload import Workload
 from muntin.optimizer import costs, edges
+from muntin.optimizer.cost_models import harmless
 from muntin.optimizer.trees import nodes_of, plan_of, reads_from, tree_of
 
 # The most candidates to try: those that serve the most windows.
@@ -52,7 +53,7 @@ def candidates(nodes: Sequence[Node]) -> list[Window]:
         window = node.window
         rest = window.size % window.slide
         # Where overlap is harmless, a size that is no multiple of the slide needs no finer slide.
-        if rest and costs.harmless(node.aggregates):
+        if rest and harmless(node.aggregates):
             short = Window(size=window.slide + rest, slide=window.slide, offset=window.offset)
             offered |= {short} - asked
     serves = {w: sum(reads_from(w, n.window, n.aggregates) for n in nodes) for w in offered}

@@ -8,6 +8,7 @@ from muntin.model.query import Query
 from muntin.model.trees import Node
 from muntin.model.workload import Workload
 from muntin.optimizer import costs
+from muntin.optimizer.cost_models import harmless, model_of
 from muntin.optimizer.edges import edge_rate, edges_of, slicing
 from muntin.optimizer.trees import nodes_of, single_slicing
 
@@ -25,7 +26,7 @@ def least_with_one_tree(queries: Iterable[Query], workload: Workload) -> float:
     nodes = nodes_of(queries)
     prices = workload.prices
     densest = edges_of(node.window for node in nodes)[:_FEW_PROGRESSIONS]
-    handed = costs.live_pairs(edge_rate(densest), rate=workload.rate, keys=workload.keys)
+    handed = costs.pairs(edge_rate(densest), workload, rate=workload.rate, keys=workload.keys)
     if len(nodes) == 1 and nodes[0].window.is_tumbling and len(nodes[0].queries) == 1:
         return sum(costs.alone_cost(nodes[0].window, nodes[0].aggregates, workload))
     combines = _own_combines(nodes, workload)
@@ -70,7 +71,7 @@ def depends_on_data(workload: Workload) -> bool:
 
     Costs at a fixed ratio of rate to keys are proportional, so it is enough to try some ratios.
     """
-    for queries in workload.groupings.values():
+    for queries in workload.queries_by_grouping.values():
         nodes = nodes_of(queries)
         cut = slicing(node.window for node in nodes)
         for ratio in RATIOS:
@@ -102,7 +103,7 @@ def _own_partials(node: Node, workload: Workload) -> float:
     A tree of the window alone may have more, since it may be cut on a finer grid.
     """
     edges = edge_rate(edges_of([node.window]))
-    return costs.live_pairs(edges, rate=workload.rate, keys=workload.keys)
+    return costs.pairs(edges, workload, rate=workload.rate, keys=workload.keys)
 
 
 def _own_combines(nodes: Sequence[Node], workload: Workload) -> float:
@@ -114,8 +115,10 @@ def _own_combines(nodes: Sequence[Node], workload: Workload) -> float:
     total = 0.0
     for node in nodes:
         window = node.window
-        if sizes[window.size] == 1 and not costs.harmless(node.aggregates):
+        if sizes[window.size] == 1 and not harmless(node.aggregates):
             cut = single_slicing(window.slide, window.offset, window.size % window.slide)
-            operations = costs.operations_per_partial(cut, window, node.aggregates)
-            total += workload.prices.combine * _own_partials(node, workload) * operations
+            model = model_of(workload)
+            own = model.partials_per_second(cut, workload)
+            combines = model.combines_per_second(cut, window, node.aggregates, workload)
+            total += workload.prices.combine * combines * _own_partials(node, workload) / own
     return total

@@ -16,10 +16,10 @@ def normalise(work: Workload, strategy: str) -> Workload:
 
     Queries that share nothing stay as they are.
     """
-    if strategy == UNSHARED or len(work.shared) < 2:
+    if strategy == UNSHARED or len(work.periodic_queries) < 2:
         return work
     queries = unify_filters(work.queries)
-    texts = [query.source.fill().lower() for query in work.shared]
+    texts = [query.source.fill().lower() for query in work.periodic_queries]
     if sum("join" in text or "," in text for text in texts) > 1:
         # Imported here, since few workloads need it.
         from muntin.sql.widen_joins import widen_joins
@@ -43,7 +43,7 @@ def _plain_if_approximate(query: Query | PlainQuery) -> Query | PlainQuery:
     ):
         return query
     for aggregate in query.aggregates.values():
-        if aggregate.definition.is_bounded:
+        if aggregate.definition.is_approximate:
             return PlainQuery(
                 name=query.name,
                 statement=query.to_sql(),

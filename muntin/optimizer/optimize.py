@@ -74,14 +74,14 @@ def add_candidates(draft: Draft) -> Draft:
         len(plan.periodic_trees) == 1 and plan.periodic_trees[0].engine is Engine.SPARK
         for plan in plans
     )
-    if len(draft.workload.shared) <= _MOST_QUERIES and not is_same:
+    if len(draft.workload.periodic_queries) <= _MOST_QUERIES and not is_same:
         added += _by_one_strategy(plans, parts)
     return replace(draft, candidates=(plans, *added))
 
 
 def add_data_trees(draft: Draft) -> Draft:
     """Adds, for `auto`, each candidate with periodic windows in trees of data windows."""
-    if draft.strategy != DEFAULT or not draft.workload.data_windows:
+    if draft.strategy != DEFAULT or not draft.workload.data_window_queries:
         return draft
     parts = _parts(draft.workload)
     moved = (tuple(map(move_into_data_trees, plans, parts)) for plans in draft.candidates)
@@ -115,7 +115,7 @@ def add_plain_costs(draft: Draft) -> Draft:
         cost_of_plain=plain,
         unshared_cost=plan.unshared_cost + plain,
         plain_cost=plan.plain_cost + plain,
-        considered={name: spent + plain for name, spent in plan.considered.items()},
+        strategy_costs={name: spent + plain for name, spent in plan.strategy_costs.items()},
     )
     return replace(draft, candidates=((plan,),))
 
@@ -142,14 +142,16 @@ def optimize(workload: Workload, strategy: str = DEFAULT) -> Plan:
 
 
 def _parts(workload: Workload) -> tuple[Workload, ...]:
-    return workload.by_grouping or (workload,)
+    return workload.split_by_grouping or (workload,)
 
 
 def _in_one_tree(plan: Plan, workload: Workload) -> Plan:
     """Returns the plan of one grouping, or one with a single tree if it has several."""
     if len(plan.periodic_trees) < 2:
         return plan
-    return plan.with_trees(periodic=intermediate(workload).periodic_trees, taken=("intermediate",))
+    return plan.with_trees(
+        periodic=intermediate(workload).periodic_trees, chosen_strategies=("intermediate",)
+    )
 
 
 def _by_one_strategy(
@@ -165,24 +167,28 @@ def _by_one_strategy(
         if trees not in seen:
             seen.append(trees)
             pairs = zip(plans, trees, strict=True)
-            yield tuple(plan.with_trees(periodic=own, taken=(name,)) for plan, own in pairs)
+            yield tuple(
+                plan.with_trees(periodic=own, chosen_strategies=(name,)) for plan, own in pairs
+            )
 
 
 def _unite(plans: Sequence[Plan], workload: Workload) -> Plan:
     """Returns one plan with the trees of all, for the whole workload."""
-    tried = [set(plan.considered) for plan in plans]
+    tried = [set(plan.strategy_costs) for plan in plans]
     return plans[0].with_trees(
         periodic=(tree for plan in plans for tree in plan.periodic_trees),
         data=(tree for plan in plans for tree in plan.data_trees),
         workload=workload,
         unshared_cost=sum(plan.unshared_cost for plan in plans),
         plain_cost=sum(plan.plain_cost for plan in plans),
-        considered={
-            name: sum(plan.considered[name] for plan in plans)
-            for name in plans[0].considered
+        strategy_costs={
+            name: sum(plan.strategy_costs[name] for plan in plans)
+            for name in plans[0].strategy_costs
             if all(name in names for names in tried)
         },
-        taken=tuple(dict.fromkeys(name for plan in plans for name in plan.taken)),
+        chosen_strategies=tuple(
+            dict.fromkeys(name for plan in plans for name in plan.chosen_strategies)
+        ),
     )
 
 

@@ -144,7 +144,7 @@ def _common_begins(windows: Sequence[Window]) -> Window:
     """Returns the widest tumbling window at whose edges all windows begin."""
     width = 0
     for window in windows:
-        width = gcd(width, window.begin_period, window.offset - windows[0].offset)
+        width = gcd(width, window.start_period, window.offset - windows[0].offset)
     return Window(size=width, slide=width, offset=windows[0].offset)
 
 
@@ -201,10 +201,12 @@ def unite_groups_of_pass(plan: Plan) -> Plan:
     As trees of their own, the groups would be cut from the events, each for itself.
     """
     groups = trees_by_pass(plan.periodic_trees)
-    if "triweave" not in (plan.strategy, *plan.taken) or len(groups) == len(plan.periodic_trees):
+    if "triweave" not in (plan.strategy, *plan.chosen_strategies) or len(groups) == len(
+        plan.periodic_trees
+    ):
         return plan
     trees = (group[0] if len(group) == 1 else _flat(group, plan) for group in groups)
-    return plan.with_trees(periodic=trees, considered={}, taken=())
+    return plan.with_trees(periodic=trees, strategy_costs={}, chosen_strategies=())
 
 
 def read_slices_or_levels(plan: Plan) -> Plan:
@@ -222,13 +224,13 @@ def read_slices_or_levels(plan: Plan) -> Plan:
     if streamed.periodic_trees == plan.periodic_trees:
         return plan
     # The costs of other strategies are of plans that a stream does not run.
-    return replace(streamed, considered={}, taken=())
+    return replace(streamed, strategy_costs={}, chosen_strategies=())
 
 
 def _with_parts(plan: Plan) -> Iterator[tuple[PeriodicTree, Workload]]:
     """Yields each tree with the workload of its grouping."""
     for tree in plan.periodic_trees:
-        (part,) = plan.workload_of(plan.queries_of(tree).values()).by_grouping
+        (part,) = plan.workload_of(plan.queries_of(tree).values()).split_by_grouping
         yield tree, part
 
 
@@ -249,7 +251,7 @@ def plan_for_stream(plan: Plan) -> Plan:
 
 def _in_levels(tree: PeriodicTree, plan: Plan) -> PeriodicTree:
     """Returns the tree as a stream runs it, without decisions that are for batches only."""
-    tree = replace(tree, combined_by_spark=(), time_part=None, made_in=None)
+    tree = replace(tree, combined_by_spark=(), time_part=None, slicing_pass=None)
     found = in_levels(tree, plan)
     # A flat tree stays as it was planned, with its costs.
     return tree if tree.is_flat and not found.levels else found
@@ -265,7 +267,7 @@ def move_to_slices(plan: Plan, guests: Collection[Query]) -> Plan:
     """Moves some queries with periodic windows from records to slices of their own."""
     names = {query.name for query in guests}
     left = [query for query in parts_of(plan.queries) if query.name not in names]
-    trees = [tree.answering(left) for tree in plan.data_trees]
+    trees = [tree.restrict_to(left) for tree in plan.data_trees]
     return plan.with_trees(
         periodic=(*plan.periodic_trees, *shared(plan.workload_of(guests)).periodic_trees),
         data=(tree for tree in trees if tree.nodes),

@@ -154,7 +154,7 @@ class PassCandidate:
         return min(1.0, sum(self.workload.share_of(where) for where in filters))
 
     @cached_property
-    def leaves_out(self) -> bool:
+    def drops_rows(self) -> bool:
         """Whether events that no filter lets in are left out before all else.
 
         It costs less than to hand them over, unless there are many filters and few such events.
@@ -170,7 +170,7 @@ class PassCandidate:
         Folders of a partitioned source that no filter needs are not read.
         """
         share = 1.0
-        if self.leaves_out:
+        if self.drops_rows:
             share = self.workload.read_share({tree.grouping.where for tree in self.trees})
         read = max(self.workload.rate * share, self._events_read)
         return self.workload.prices.event / 2 * (read - self._events_read)
@@ -178,7 +178,7 @@ class PassCandidate:
     @property
     def _events_read(self) -> float:
         """How many events per second are not left out."""
-        return self.workload.rate * (self._share if self.leaves_out else 1.0)
+        return self.workload.rate * (self._share if self.drops_rows else 1.0)
 
     def _rate(self, tree: PeriodicTree) -> float:
         """Returns how many events per second a tree's filter lets in."""
@@ -186,7 +186,7 @@ class PassCandidate:
 
     def _rows(self, rate: float) -> float:
         """Returns how many rows per second a GROUP BY makes of events of this rate."""
-        return costs.live_pairs(self.slicing.rate, rate=rate, keys=self._live_keys)
+        return costs.pairs(self.slicing.rate, self.workload, rate=rate, keys=self._live_keys)
 
     @cached_property
     def _live_keys(self) -> float:
@@ -196,8 +196,9 @@ class PassCandidate:
     def _partials(self, tree: PeriodicTree) -> float:
         """Returns the partials of a tree's slices per second."""
         if id(tree) not in self.known:
-            self.known[id(tree)] = costs.live_pairs(
+            self.known[id(tree)] = costs.pairs(
                 tree.slicing.rate,
+                self.workload,
                 rate=self._rate(tree),
                 keys=self.workload.keys_of(tree.grouping.keys),
             )
@@ -205,8 +206,10 @@ class PassCandidate:
 
     def _values_per_second(self, tree: PeriodicTree, value: str) -> float:
         """Returns how many values the sets of a tree's slices have per second."""
-        rate, pairs = self._rate(tree), self.workload.pairs_of(value, tree.grouping.keys)
-        return rate if pairs is None else costs.live_pairs(tree.slicing.rate, rate=rate, keys=pairs)
+        rate, live = self._rate(tree), self.workload.pairs_of(value, tree.grouping.keys)
+        if live is None:
+            return rate
+        return costs.pairs(tree.slicing.rate, self.workload, rate=rate, keys=live)
 
 
 def _sets_of_values(tree: PeriodicTree) -> list[str]:
@@ -238,7 +241,7 @@ def price_plan(plan: Plan, workload: Workload | None = None) -> Plan:
     They are computed for the rate, keys and shares of the workload, or else of the plan.
     """
     work = replace(workload or plan.workload_of(plan.queries), queries=plan.queries)
-    parts = {part.grouping: part for part in work.by_grouping}
+    parts = {part.grouping: part for part in work.split_by_grouping}
     trees = [with_costs(tree, parts[tree.grouping]) for tree in plan.periodic_trees]
     plain = costs.plain_queries_cost(work)
     return plan.with_trees(
@@ -249,7 +252,7 @@ def price_plan(plan: Plan, workload: Workload | None = None) -> Plan:
         plain_cost=plain + sum(map(plain_spark_cost, parts.values())),
         cost_of_plain=plain,
         # These were computed for the figures of the plan.
-        considered={} if workload else plan.considered,
+        strategy_costs={} if workload else plan.strategy_costs,
     )
 
 
@@ -257,10 +260,10 @@ def _with_pass_costs(trees: Sequence[PeriodicTree], work: Workload) -> tuple[Per
     """Returns the trees with what it costs to make their slices, by the engine of their pass."""
     members: dict[object, list[PeriodicTree]] = {}
     for tree in trees:
-        members.setdefault(tree.made_in or id(tree), []).append(tree)
+        members.setdefault(tree.slicing_pass or id(tree), []).append(tree)
     priced: dict[int, PeriodicTree] = {}
     for together in members.values():
-        made_in = together[0].made_in
+        made_in = together[0].slicing_pass
         candidate = PassCandidate(trees=tuple(together), workload=work)
         by_slicer = made_in is not None and made_in.engine is Engine.COMPILED
         spent = candidate.by_slicer if by_slicer else candidate.by_group_by
@@ -269,7 +272,7 @@ def _with_pass_costs(trees: Sequence[PeriodicTree], work: Workload) -> tuple[Per
                 priced[id(tree)] = replace(tree, cut_cost=spent.reading + own)
             else:
                 made = replace(made_in, cost=spent.reading)
-                priced[id(tree)] = replace(tree, made_in=made, cut_cost=own)
+                priced[id(tree)] = replace(tree, slicing_pass=made, cut_cost=own)
     return tuple(priced[id(tree)] for tree in trees)
 
 

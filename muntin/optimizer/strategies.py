@@ -86,7 +86,8 @@ class _Search:
     def __init__(self, workload: Workload) -> None:
         self._workload = workload
         self._windows = max(
-            (len({q.window for q in queries}) for queries in workload.groupings.values()), default=0
+            (len({q.window for q in queries}) for queries in workload.queries_by_grouping.values()),
+            default=0,
         )
         # The strategy of the cheapest trees, the trees, and what they cost.
         self._best: dict[Grouping, tuple[str, tuple[PeriodicTree, ...]]] = {}
@@ -105,7 +106,7 @@ class _Search:
                 # The exact strategies refuse what is too large for them.
                 continue
             self._considered[name] = sum(tree.cost for tree in plan.data_trees)
-            for grouping in self._workload.groupings:
+            for grouping in self._workload.queries_by_grouping:
                 trees = tuple(tree for tree in plan.periodic_trees if tree.grouping == grouping)
                 spent = cost_in_passes(trees, self._workload)
                 # Without sharing, each tree reads the events itself.
@@ -120,18 +121,18 @@ class _Search:
         """Whether plans that cost at least `bound` may be cheaper for some grouping."""
         return any(
             self._least[grouping] > bound(queries, self._workload) * _CLOSE_ENOUGH
-            for grouping, queries in self._workload.groupings.items()
+            for grouping, queries in self._workload.queries_by_grouping.items()
         )
 
     def add_intermediate_windows(self) -> None:
         """Adds intermediate windows to trees where that is cheaper; those of a pass stay."""
         if not self._is_fast_enough("intermediate"):
             return
-        queries = {query.name: query for query in self._workload.shared}
+        queries = {query.name: query for query in self._workload.periodic_queries}
         for grouping, (name, trees) in self._best.items():
             improved = []
             for tree in trees:
-                if tree.made_in is None:
+                if tree.slicing_pass is None:
                     nodes = nodes_of(queries[query] for query in tree.queries)
                     other = best_tree(grouping, nodes, self._workload)
                     tree = min(tree, other, key=lambda candidate: candidate.cost)
@@ -142,7 +143,7 @@ class _Search:
         """Returns the plan with the trees that were found."""
         plan = plan_of("auto", self._workload, lambda queries: self._best[queries[0].grouping][1])
         taken = tuple(dict.fromkeys(name for name, _ in self._best.values()))
-        return replace(plan, considered=self._considered, taken=taken)
+        return replace(plan, strategy_costs=self._considered, chosen_strategies=taken)
 
 
 # Every strategy except `auto`, which chooses among them.

@@ -40,11 +40,11 @@ def pin_data_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[DataTree
         if kept:
             home.update(kept)
             queries = {name: asked[name] for name in kept}
-            trees.append(_with_code(tree, queries).answering(queries.values()))
+            trees.append(_with_code(tree, queries).restrict_to(queries.values()))
     begun = len(trees)
     for tree in plan.data_trees:
         left: list[str] = []
-        for node in tree.answering(
+        for node in tree.restrict_to(
             query for name, query in asked.items() if name not in home
         ).nodes:
             for index, host in enumerate(trees[:begun]):
@@ -54,7 +54,7 @@ def pin_data_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[DataTree
             else:
                 left += node.queries
         if left:
-            trees.append(tree.answering([asked[name] for name in left]))
+            trees.append(tree.restrict_to([asked[name] for name in left]))
     return tuple(trees)
 
 
@@ -73,8 +73,8 @@ def _can_join(
         return False
     if any(other.window == window or isinstance(other.window, Window) for other in host.nodes):
         return False
-    components = (part for aggregate in node.aggregates for part in aggregate.components)
-    if not all(each.joins_running_windows for part in components for each in part.representations):
+    parts = (each.part for aggregate in node.aggregates for each in aggregate.components)
+    if not all(each.joins_running_windows for part in parts for each in part.all_representations):
         return False
     if host.grain is not None and not (isinstance(window, Session) and window.gap >= host.grain):
         return False
@@ -221,9 +221,9 @@ def move_queries(
         group = ("new", number) if home is None else ("runs", home)
         for name in tree.queries:
             has_moved = homes.get(name, home) != home
-            if has_moved and known[name].whole is None:
+            if has_moved and known[name].part_of is None:
                 moved[f"{name} ({mark})"] = name
-            stays = has_moved and known[name].whole is not None
+            stays = has_moved and known[name].part_of is not None
             groups.setdefault(("runs", homes[name]) if stays else group, []).append(name)
     for alias, name in moved.items():
         groups.setdefault(("runs", homes[name]), []).append(alias)
@@ -243,7 +243,7 @@ def without(plan: Plan, names: Collection[str]) -> Plan:
     """Returns a plan without some of its queries."""
     queries = tuple(query for query in plan.queries if query.name not in names)
     parts = parts_of(queries)
-    trees = (tree.answering(parts) for tree in plan.trees)
+    trees = (tree.restrict_to(parts) for tree in plan.trees)
     workload = replace(plan.workload, queries=queries)
     return replace(plan, workload=workload, trees=tuple(tree for tree in trees if tree.nodes))
 
@@ -253,7 +253,7 @@ def _with_leaving_queries(plan: Plan, running: Plan, leaving: Collection[str]) -
     if not leaving:
         return plan
     before = [q for q in running.queries if q.name in leaving and isinstance(q, Query)]
-    trees = (tree.answering(before) for tree in running.periodic_trees)
+    trees = (tree.restrict_to(before) for tree in running.periodic_trees)
     return plan.with_trees(
         periodic=(*plan.periodic_trees, *(tree for tree in trees if tree.nodes)),
         queries=(*plan.queries, *before),

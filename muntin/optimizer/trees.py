@@ -13,6 +13,7 @@ from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows import Slicing, Window
 from muntin.model.workload import Workload
 from muntin.optimizer import costs, edges
+from muntin.optimizer.cost_models import harmless
 from muntin.optimizer.data_trees import data_trees, data_trees_cost
 
 
@@ -36,9 +37,7 @@ def _order(window: Window) -> tuple[int, int, int]:
 
 def reads_from(parent: Window, window: Window, aggregates: Iterable[Aggregate]) -> bool:
     """Whether a node may read aggregates from a parent, whose intervals may overlap."""
-    return parent.partitions(window) or (
-        parent.covers(window) and costs.harmless(tuple(aggregates))
-    )
+    return parent.partitions(window) or (parent.covers(window) and harmless(tuple(aggregates)))
 
 
 def tree_of(
@@ -132,7 +131,7 @@ def tree_each_cost(workload: Workload) -> float:
     """Returns the cost of the queries of one grouping with a tree each."""
     return data_trees_cost(workload) + sum(
         count * single_cost(window, aggregates, workload, columns=columns)
-        for (window, aggregates, columns), count in _alike(workload).items()
+        for (window, aggregates, columns), count in _queries_of_equal_cost(workload).items()
     )
 
 
@@ -143,11 +142,11 @@ def plain_spark_cost(workload: Workload) -> float:
     """
     return data_trees_cost(workload) + sum(
         count * costs.plain_cost(window, aggregates, workload)
-        for (window, aggregates, _), count in _alike(workload).items()
+        for (window, aggregates, _), count in _queries_of_equal_cost(workload).items()
     )
 
 
-def _alike(workload: Workload) -> Counter[tuple[Window, frozenset[Aggregate], int]]:
+def _queries_of_equal_cost(workload: Workload) -> Counter[tuple[Window, frozenset[Aggregate], int]]:
     """Counts queries that cost the same: there may be very many of them."""
     return Counter(
         (
@@ -155,7 +154,7 @@ def _alike(workload: Workload) -> Counter[tuple[Window, frozenset[Aggregate], in
             frozenset(query.aggregates.values()),
             costs.slicer_columns([query.grouping], query.aggregates.values()),
         )
-        for query in workload.shared
+        for query in workload.periodic_queries
     )
 
 
@@ -163,7 +162,7 @@ def plan_of(
     strategy: str, workload: Workload, grow: Callable[[tuple[Query, ...]], Iterable[PeriodicTree]]
 ) -> Plan:
     """Returns a plan with the trees that `grow` makes of each grouping, and costs to compare."""
-    trees = (tree for queries in workload.groupings.values() for tree in grow(queries))
+    trees = (tree for queries in workload.queries_by_grouping.values() for tree in grow(queries))
     return Plan(
         strategy=strategy,
         trees=(*trees, *data_trees(workload)),

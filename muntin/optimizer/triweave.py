@@ -6,6 +6,7 @@ finest slices, and each group is a tree whose slices are composed from them.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import count
 
 from muntin.model.plan import Plan
@@ -16,24 +17,27 @@ from muntin.model.workload import Workload
 from muntin.optimizer import edges
 from muntin.optimizer.choose_passes import in_one_pass
 from muntin.optimizer.trees import nodes_of, plan_of, tree_of
-from muntin.optimizer.weave_share.groups import Group, GroupCost, group_of, same_edges
-from muntin.optimizer.weave_share.weave_share import weave_groups
+from muntin.optimizer.weave_share.groups import Group, GroupCost, same_edges
+from muntin.optimizer.weave_share.weave_share import cost_of_groups, weave_groups
 
 
-def triweave_cost(groups: Iterable[Group], *, rate: float, technique: str) -> float:
-    """Returns the cost λ + m·E + Σ Eᵢ·Ωᵢ."""
-    groups = list(groups)
-    finest = group_of(window for group in groups for window in group.windows).rate
-    return rate + GroupCost(overhead=finest, technique=technique).plan(groups)
-
-
-def triweave_groups(groups: Sequence[Group], *, technique: str) -> list[Group]:
-    """Groups by the greedy algorithm of Weave Share; each tree costs one reading of the slices."""
+def in_finest_slices(cost: GroupCost, groups: Iterable[Group]) -> GroupCost:
+    """Returns the cost of groups where each reads all finest slices instead of the events."""
     finest = edges.edge_rate(progression for group in groups for progression in group.edges)
-    return weave_groups(groups, GroupCost(overhead=finest, technique=technique))
+    return replace(cost, overhead=finest)
 
 
-def triweave(workload: Workload, *, technique: str = "two_stacks") -> Plan:
+def triweave_cost(groups: Sequence[Group], cost: GroupCost) -> float:
+    """Returns the cost λ + m·E + Σ Eᵢ·Ωᵢ; the overhead of `cost` is λ."""
+    return cost.overhead + in_finest_slices(cost, groups).plan(groups)
+
+
+def triweave_groups(groups: Sequence[Group], cost: GroupCost) -> list[Group]:
+    """Groups by the greedy algorithm of Weave Share; each tree costs one reading of the slices."""
+    return weave_groups(groups, in_finest_slices(cost, groups))
+
+
+def triweave(workload: Workload) -> Plan:
     """Plans a tree for each group of windows, cut at its own edges; one pass cuts the events."""
     numbers = count()
 
@@ -41,7 +45,7 @@ def triweave(workload: Workload, *, technique: str = "two_stacks") -> Plan:
         nodes = {node.window: node for node in nodes_of(queries)}
         # Groups whose slices come out the same, because both are cut on one grid, are one tree.
         alike: dict[Slicing, list[Window]] = {}
-        for group in triweave_groups(same_edges(nodes), technique=technique):
+        for group in triweave_groups(same_edges(nodes), cost_of_groups(queries, workload)):
             alike.setdefault(edges.slicing(group.windows), []).extend(group.windows)
         trees = [
             tree_of(

@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from math import inf
 
+from muntin.model.prices import RUNTIME
 from muntin.model.time import SECOND
 from muntin.model.trees import QUEUE, QUEUE_IN_STEPS, RECALC, Node, PeriodicTree
 from muntin.model.windows import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.choose_techniques import Monoids, monoids_of_all_types, with_techniques
-from muntin.optimizer.costs import combine_cost, live_pairs, partials_per_second
+from muntin.optimizer.cost_models import live_pairs
+from muntin.optimizer.costs import combine_cost, partials_per_second
 
 # A row of slices or cells that is read and put in order.
 _READ = 45.0
@@ -72,6 +74,9 @@ def with_stream_techniques(
             for node in tree.nodes
         ]
         tree = replace(tree, nodes=tuple(nodes))
+    if workload.prices.model != RUNTIME:
+        # The costs of a paper's model are not those of what runs.
+        return tree
     spent = {node.window: _answer_cost(node, tree, workload) for node in tree.nodes}
     for readers in tree.readers.values():
         for node, read in _shared_readings(readers, tree, events):

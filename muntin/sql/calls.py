@@ -2,7 +2,7 @@
 
 Windows are `window(time, size, slide, offset)` and `session_window(time, gap)`. A third function,
 `CUMULATE`, has the arguments of `window`. Spark has no such function; only dialects use it, in
-`Statement.read_as`.
+`Statement.query_text`.
 """
 
 import re
@@ -16,7 +16,7 @@ from muntin.errors import ModelError
 from muntin.model.data_windows import Session, session
 from muntin.model.time import format_duration, parse_duration
 from muntin.model.windows import CumulateWindow, Window
-from muntin.sql.functions import AGGREGATES, UNSTABLE, is_orderless, why_unshared
+from muntin.sql.functions import AGGREGATES, UNSTABLE, is_orderless, reason_not_shared
 from muntin.sql.statements import Statement
 from muntin.sql.tokens import NotSharedError, Span, WrongSqlError, calls, is_call, render
 
@@ -166,7 +166,7 @@ class Call:
     identity: tuple[object, ...]
 
 
-def is_shared(tokens: Span, place: int) -> bool:
+def is_aggregate_call(tokens: Span, place: int) -> bool:
     """Whether a call of a shared aggregate function starts at an index."""
     return (
         tokens[place].norm in SPELLINGS
@@ -185,8 +185,8 @@ def read_call(text: str, tokens: Span, place: int) -> Call:
     follower = tokens[stop].norm if stop < len(tokens) else ""
     if follower in FOLLOWERS:
         raise NotSharedError(f"{call} {FOLLOWERS[follower]} is not built from slices")
-    if FUNCTIONS[function].has_any_order and not _is_under_orderless(tokens, place, stop):
-        raise NotSharedError(f"{call} {why_unshared(function)}")
+    if FUNCTIONS[function].has_undefined_order and not _is_under_orderless(tokens, place, stop):
+        raise NotSharedError(f"{call} {reason_not_shared(function)}")
     function, inside = _read_quantifier(tokens[place + 2 : end], function, call)
     parts = split_call(text, call, function, inside.split_at_commas(), order)
     for part in (*parts.arguments, condition):
@@ -314,8 +314,8 @@ def split_call(
     if function == "percentile" and [each.norms() for each in given[2:]] == [("1",)]:
         # A frequency of one is the default.
         given = given[:2]
-    count = len(given) if row.takes_more and given else row.arguments
-    least = count + (len(row.parameters) if row.spelled else 0)
+    count = len(given) if row.is_variadic and given else row.arguments
+    least = count + (len(row.parameters) if row.call_template else 0)
     if not least <= len(given) <= count + len(row.parameters):
         raise NotSharedError(f"{call} has {len(given) or 'no'} arguments")
     return CallParts(
@@ -328,7 +328,7 @@ def _read_order_by_argument(
     text: str, call: str, function: str, given: Sequence[Span], order: Span | None
 ) -> CallParts:
     if order is None:
-        raise NotSharedError(f"{call} {why_unshared(function.removesuffix('_distinct'))}")
+        raise NotSharedError(f"{call} {reason_not_shared(function.removesuffix('_distinct'))}")
     ordered = _read_order(text, call, given[1:] or [Span()], order, parameters=1)
     if ordered.arguments[0].norms() != given[0].norms():
         raise NotSharedError(f"{call} is ordered by something else than its values, which may tie")

@@ -59,7 +59,7 @@ class Item:
 class Clauses:
     """`SELECT items FROM relation WHERE where GROUP BY group_by HAVING having ending`, as tokens.
 
-    `ending` has ORDER BY, SORT BY, LIMIT and OFFSET by keyword, as far as they are there.
+    `ending` has the ORDER BY, SORT BY, LIMIT and OFFSET of the statement, by keyword.
     """
 
     items: tuple[Item, ...]
@@ -113,7 +113,7 @@ def _detail(error: SqlglotError) -> str:
 
 def split_clauses(statement: Statement, tree: exp.Expr) -> Clauses:
     """Returns the clauses of a statement; raises `NotSharedError` if its shape cannot share."""
-    select = _shared_select(statement, tree)
+    select = _check_select(statement, tree)
     tokens = statement.tokens
     ends = {kind for kind, part in _ENDING.items() if select.args.get(part)}
     # A column may have the name of a clause that is not there.
@@ -169,7 +169,7 @@ def split_clauses(statement: Statement, tree: exp.Expr) -> Clauses:
     )
 
 
-def _shared_select(statement: Statement, tree: exp.Expr) -> exp.Select:
+def _check_select(statement: Statement, tree: exp.Expr) -> exp.Select:
     """Returns a statement's SELECT; raises `NotSharedError` if parts of it cannot share."""
     if isinstance(tree, exp.SetOperation):
         raise NotSharedError(tree.key.upper())
@@ -256,7 +256,7 @@ def _item(tokens: Span, node: exp.Expr) -> Item:
 
 
 def _column_starts(nodes: list[exp.Expr]) -> set[int]:
-    """Returns the positions of column references; parameters of lambdas are none."""
+    """Returns the positions of column references, without parameters of lambdas."""
     starts: set[int] = set()
     for node in nodes:
         for column in node.find_all(exp.Column):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from muntin.sql.tokens import Span, Token, column_name
-from muntin.sql_text import quoted
+from muntin.sql_text import quote_name
 
 # Words that Spark reads as values, unless there is a column of that name.
 CONSTANTS = frozenset(
@@ -160,7 +160,7 @@ def _operand(tokens: Span, case_sensitive: bool) -> _Operand | None:
     names = [token.name for token in tokens[::2]]
     if not case_sensitive:
         names = [name.lower() if name.isascii() else name for name in names]
-    return _Operand(key=".".join(map(quoted, names)), kind="column")
+    return _Operand(key=".".join(map(quote_name, names)), kind="column")
 
 
 def spell(text: str, tokens: Span, columns: frozenset[int]) -> str:

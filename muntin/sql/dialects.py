@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from muntin.errors import ModelError, ParseError, nearest
 from muntin.model.time import parse_duration
-from muntin.model.windows import GROWN, CumulateWindow, cumulate
+from muntin.model.windows import INTERVAL_COLUMN, CumulateWindow, cumulate
 from muntin.sql.calls import CUMULATE
 from muntin.sql.statements import Edit, Statement, apply_edits, apply_text_edits
 from muntin.sql.tokens import Span, Token, render
@@ -50,6 +50,8 @@ _FLINK_REFUSED = {
     "session": "SESSION is not supported; write GROUP BY session_window(time, '5 minutes') on the "
     "table itself"
 }
+# Every query of these dialects has one of these words, misspelled windows included.
+_DIALECT_WORDS = {*_AZURE_CALLS, *_FLINK_FUNCTIONS, *_FLINK_REFUSED, "timestamp", "descriptor"}
 # Tokens after the keys of GROUP BY.
 _AFTER_KEYS = {"HAVING", "ORDER_BY", "LIMIT", "OFFSET"}
 # The columns of Flink's windows; `window_time` is the last millisecond.
@@ -66,6 +68,8 @@ def to_spark_sql(statement: Statement) -> list[Statement]:
     A statement in Spark SQL is returned as it is.
     """
     tokens = statement.tokens
+    if _DIALECT_WORDS.isdisjoint(tokens.norms()):
+        return [statement]
     azure = [place for place in _top_level_calls(tokens) if tokens[place].norm in _AZURE_CALLS]
     if azure:
         return _from_azure(statement, azure)
@@ -225,7 +229,7 @@ def _spark_call(statement: Statement, call: Span, time: str) -> str:
 
 
 def _by_unit(statement: Statement, arguments: list[Span]) -> list[str]:
-    """Returns the lengths of `(minute, 10, 5)`; none for arguments in another form."""
+    """Returns the lengths of `(minute, 10, 5)`; an empty list for arguments in another form."""
     if len(arguments) < 2 or len(arguments[0]) != 1 or arguments[1].kind_at(0) != "NUMBER":
         return []
     unit, *counts = arguments
@@ -300,11 +304,11 @@ def _from_flink(statement: Statement, place: int) -> Statement:
     read_as = [*edits, *columns, _replace_keys(statement, CUMULATE + call)]
     plain = [
         *edits,
-        *_columns(statement, inside, GROWN),
+        *_columns(statement, inside, INTERVAL_COLUMN),
         *_copy_into_windows(statement, window, time),
     ]
     edited = apply_edits(statement, plain)
-    return replace(edited, read_as=apply_text_edits(statement.text, read_as))
+    return replace(edited, query_text=apply_text_edits(statement.text, read_as))
 
 
 def _arguments(statement: Statement, call: Span) -> dict[str, Span]:
@@ -385,7 +389,7 @@ def _copy_into_windows(statement: Statement, window: CumulateWindow, time: str) 
     before = tokens[group if where is None else where].start
     edits = [
         Edit(start=before, end=before, text=f"{text.strip()} "),
-        _replace_keys(statement, GROWN),
+        _replace_keys(statement, INTERVAL_COLUMN),
     ]
     if where is None:
         edits[0] = replace(edits[0], text=f"{text.strip()} WHERE {inside} ")

@@ -1,4 +1,4 @@
-"""Names of Spark functions, and those that decide whether a statement can share."""
+"""Names of Spark functions, and the sets of names that decide whether a statement can share."""
 
 from importlib.resources import files
 
@@ -11,9 +11,11 @@ def _names(text: str) -> frozenset[str]:
 
 
 # What `SHOW FUNCTIONS` lists in Spark 4.3, without operators. A test compares the two.
-REGISTERED = _names(files("muntin.sql").joinpath("spark_functions.txt").read_text())
+LISTED_FUNCTIONS = _names(files("muntin.sql").joinpath("spark_functions.txt").read_text())
 # Calls of Spark's grammar that `SHOW FUNCTIONS` does not list are functions, too.
-SPARK_FUNCTIONS = REGISTERED | _names("identifier timediff timestampadd timestampdiff try_cast")
+SPARK_FUNCTIONS = LISTED_FUNCTIONS | _names(
+    "identifier timediff timestampadd timestampdiff try_cast"
+)
 # Words that may come before a bracket without being a function.
 NO_FUNCTIONS = _names("else escape from is then character dec numeric varchar where")
 
@@ -64,7 +66,7 @@ GENERATORS = _names(
 )
 
 
-def why_unshared(name: str) -> str:
+def reason_not_shared(name: str) -> str:
     """Returns why calls of an aggregate function are left to Spark."""
     if name in _BY_ARRIVAL:
         return "depends on the order in which rows arrive, which slices do not keep"

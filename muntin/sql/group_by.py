@@ -95,9 +95,9 @@ def join_qualified_names(tokens: Span, clauses: Clauses) -> Span:
     return Span(folded)
 
 
-def read_group_by(text: str, clauses: Clauses, taken: frozenset[str]) -> GroupBy:
-    """Returns the keys, the window and the grouping sets; new names avoid those that are taken."""
-    reader = _Reader(text=text, clauses=clauses, taken=taken)
+def read_group_by(text: str, clauses: Clauses, reserved: frozenset[str]) -> GroupBy:
+    """Returns the keys, the window and the grouping sets; new names avoid `reserved`."""
+    reader = _Reader(text=text, clauses=clauses, reserved=reserved)
     sets = _read_sets(clauses.group_by, reader.add)
     if len(reader.windows) != 1:
         many = bool(reader.windows)
@@ -125,7 +125,7 @@ class _Reader:
 
     text: str
     clauses: Clauses
-    taken: frozenset[str]
+    reserved: frozenset[str]
     keys: dict[tuple[str, ...], Key] = field(default_factory=dict)
     windows: dict[WindowCall, str] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
@@ -152,12 +152,12 @@ class _Reader:
             self.names_window = True
             return WINDOW
         if item is None:
-            _check_clear(tokens, self.clauses)
+            _check_unambiguous(tokens, self.clauses)
         expression = render(self.text, tokens)
         check_row_expression(tokens, f"the key {expression}")
         if tokens.norms() not in self.keys:
             is_column = len(tokens) == 1 and tokens[0].start in self.clauses.columns
-            name = tokens[0].name if is_column else unused_name(expression, self.taken)
+            name = tokens[0].name if is_column else unused_name(expression, self.reserved)
             self.keys[tokens.norms()] = Key(name=name, text=expression, tokens=tokens)
         return self.keys[tokens.norms()].name
 
@@ -174,7 +174,7 @@ def _read_sets(group_by: Span, name: Namer) -> tuple[tuple[str, ...], ...] | Non
         given = [name(key) for key in (*others, last[:at])]
         kind = last[at + 1].kind if last[at].kind == "WITH" else last[at].kind
         sets = _read_grouping(last[at:], name) if kind == "GROUPING_SETS" else _expand(kind, given)
-        _check_few(len(sets.sets))
+        _check_set_count(len(sets.sets))
         return sets.sets
     keys = [
         _read_grouping(key, name) if key.kind_at(0) in _KINDS else name(key)
@@ -183,7 +183,7 @@ def _read_sets(group_by: Span, name: Namer) -> tuple[tuple[str, ...], ...] | Non
     made = [key for key in keys if isinstance(key, GroupingSets)]
     if not made:
         return None
-    _check_few(prod(len(key.sets) for key in made))
+    _check_set_count(prod(len(key.sets) for key in made))
     return cross_sets(keys)
 
 
@@ -210,7 +210,7 @@ def _read_grouping(tokens: Span, name: Namer) -> GroupingSets:
 
 def _expand(kind: str, groups: Sequence[str | Sequence[str]]) -> GroupingSets:
     if kind == "CUBE":
-        _check_few(2 ** len(groups))
+        _check_set_count(2 ** len(groups))
         return cube(*groups)
     return rollup(*groups)
 
@@ -224,7 +224,7 @@ def _group(tokens: Span, name: Namer) -> tuple[str, ...] | GroupingSets:
     return (name(tokens),)
 
 
-def _check_few(sets: int) -> None:
+def _check_set_count(sets: int) -> None:
     if sets > MOST_SETS:
         raise NotSharedError(f"{sets} grouping sets, and at most {MOST_SETS} are shared")
 
@@ -272,9 +272,9 @@ def _words(key: Key, clauses: Clauses) -> list[str]:
     )
 
 
-def unused_name(name: str, taken: frozenset[str]) -> str:
-    """Returns a name with underscores added until it is not taken."""
-    while name.lower() in taken:
+def unused_name(name: str, reserved: frozenset[str]) -> str:
+    """Returns a name with underscores added until it is not reserved."""
+    while name.lower() in reserved:
         name += "_"
     return name
 
@@ -311,7 +311,7 @@ def _ordinal(tokens: Span, clauses: Clauses) -> Span | None:
     return clauses.items[position - 1].tokens
 
 
-def _check_clear(tokens: Span, clauses: Clauses) -> None:
+def _check_unambiguous(tokens: Span, clauses: Clauses) -> None:
     """Refuses a name that may be a column or an item of SELECT, depending on the schema."""
     if len(tokens) != 1 or not tokens[0].is_name:
         return

@@ -14,7 +14,12 @@ from muntin.sql.group_by import read_group_by
 from muntin.sql.parameters import bind_parameters
 from muntin.sql.projection import Projection
 from muntin.sql.statements import Statement, split_statements
-from muntin.sql.table_references import relation_text, statement_text
+from muntin.sql.table_references import (
+    find_tables,
+    guess_tables,
+    relation_text,
+    statement_text,
+)
 from muntin.sql.tokens import (
     NotSharedError,
     Span,
@@ -50,40 +55,44 @@ def _parse(statement: Statement) -> Query | PlainQuery:
     tree = None
     try:
         tree = read_tree(statement)
-        return _shared_query(statement, tree)
+        return _read_query(statement, tree)
     except NotSharedError as reason:
+        tokens = statement.tokens
+        references = guess_tables(tokens) if tree is None else find_tables(tokens, tree)
         return PlainQuery(
             name=statement.name,
-            statement=statement_text(statement.text, statement.tokens, tree),
+            statement=statement_text(statement.text, references),
             reason=str(reason),
-            window=first_window(statement.to_read),
+            window=first_window(statement.query_statement),
         )
     except WrongSqlError as error:
         raise statement.error(str(error), error.at) from None
 
 
-def _shared_query(statement: Statement, tree: exp.Expr) -> Query:
+def _read_query(statement: Statement, tree: exp.Expr) -> Query:
     """Returns the query of a statement; raises `NotSharedError` with the reason if it cannot share.
 
     `tree` is the syntax tree of the statement as Spark runs it.
     """
-    whole = statement_text(statement.text, statement.tokens, tree)
-    if statement.read_as is not None:
-        statement = statement.to_read
+    references = find_tables(statement.tokens, tree)
+    whole = statement_text(statement.text, references)
+    if statement.query_text is not None:
+        statement = statement.query_statement
         tree = read_tree(statement)
+        references = find_tables(statement.tokens, tree)
     text = statement.text
     clauses = split_clauses(statement, tree)
     for _, name in calls(clauses.relation):
         if name in UNSTABLE:
             raise NotSharedError(f"{name}() gives other values each time")
     check_row_expression(clauses.where, "WHERE")
-    taken = frozenset(token.norm for token in statement.tokens)
-    group_by = read_group_by(text, clauses, taken)
+    reserved = frozenset(token.norm for token in statement.tokens)
+    group_by = read_group_by(text, clauses, reserved)
     projection = Projection(
         text=text,
         clauses=clauses,
         group_by=group_by,
-        taken=taken,
+        reserved=reserved,
     )
     columns = [
         Column(
@@ -107,7 +116,7 @@ def _shared_query(statement: Statement, tree: exp.Expr) -> Query:
         where=render(text, clauses.where) if clauses.where else None,
         having=having,
         ending=ending,
-        relation=relation_text(text, clauses.relation, statement.tokens, tree),
+        relation=relation_text(text, clauses.relation, references),
         columns=columns,
         statement=whole,
         names_window=projection.names_window or group_by.names_window,
@@ -177,7 +186,7 @@ def _order(
     items: Sequence[str],
     aliases: Mapping[str, str | None],
 ) -> list[str]:
-    """Returns the expressions of an item of ORDER BY; none if it is a constant."""
+    """Returns the expressions of an item of ORDER BY; an empty list for a constant."""
     stop = len(tokens)
     stop -= 2 * (tokens[stop - 2 : stop].norms() in _NULLS and stop > 2)
     stop -= tokens[stop - 1 : stop].norms() in _DIRECTIONS and stop > 1

@@ -9,9 +9,16 @@ from dataclasses import dataclass, field
 
 from muntin.aggregates.aggregate import Aggregate
 from muntin.model.grouping_sets import Mark
-from muntin.sql.calls import FOLLOWERS, is_shared, is_window, read_call, read_window, star_places
+from muntin.sql.calls import (
+    FOLLOWERS,
+    is_aggregate_call,
+    is_window,
+    read_call,
+    read_window,
+    star_places,
+)
 from muntin.sql.clauses import Clauses
-from muntin.sql.functions import AGGREGATES, GENERATORS, OF_ANY_ROW, UNSTABLE, why_unshared
+from muntin.sql.functions import AGGREGATES, GENERATORS, OF_ANY_ROW, UNSTABLE, reason_not_shared
 from muntin.sql.group_by import (
     WINDOW,
     GroupBy,
@@ -21,7 +28,7 @@ from muntin.sql.group_by import (
     unused_name,
 )
 from muntin.sql.tokens import NotSharedError, Replacement, Span, calls, is_call, render
-from muntin.sql_text import quoted
+from muntin.sql_text import quote_name
 
 # Functions that return which keys a grouping set leaves out.
 _MARKS = {"grouping", "grouping_id"}
@@ -35,7 +42,7 @@ class Projection:
     clauses: Clauses
     group_by: GroupBy
     # Words of the statement in lower case, which new names must avoid.
-    taken: frozenset[str]
+    reserved: frozenset[str]
     aggregates: dict[str, Aggregate] = field(default_factory=dict)
     marks: dict[str, Mark] = field(default_factory=dict)
     # Whether an expression refers to the window by its name, which a column may have, too.
@@ -63,13 +70,11 @@ class Projection:
         with_aggregate: list[int] = []
         place = 0
         while place < len(tokens):
-            if is_shared(tokens, place):
+            if is_aggregate_call(tokens, place):
                 call = read_call(self.text, tokens, place)
                 name = self._by_identity.get(call.identity) or self._add(call.aggregate)
                 self._by_identity[call.identity] = name
-                replacement: Replacement | None = self._write_unnamed(
-                    tokens, place, call.stop, name
-                )
+                replacement: Replacement | None = self._write_column(tokens, place, call.stop, name)
                 with_aggregate.append(place)
             else:
                 item = self._item(tokens, place, aliases or {}) if items_first else None
@@ -87,7 +92,7 @@ class Projection:
         return render(self.text, tokens, replacements)
 
     def _add(self, aggregate: Aggregate) -> str:
-        name = unused_name(aggregate.to_sql(), self.taken)
+        name = unused_name(aggregate.to_sql(), self.reserved)
         self.aggregates[name] = aggregate
         return name
 
@@ -107,9 +112,9 @@ class Projection:
         mark = Mark(keys=order if is_id else tuple(filter(None, asked)), is_id=is_id)
         name = next((name for name, known in self.marks.items() if known == mark), None)
         if name is None:
-            name = unused_name(written, self.taken)
+            name = unused_name(written, self.reserved)
             self.marks[name] = mark
-        return self._write_unnamed(tokens, place, end + 1, name)
+        return self._write_column(tokens, place, end + 1, name)
 
     def _key_name(self, tokens: Span) -> str | None:
         """Returns the name of the key that an expression is; None if it is no key."""
@@ -138,11 +143,11 @@ class Projection:
             stop = tokens.closing_position(place + 1) + 1
             if read_window(self.text, tokens[place:stop])[0] != self.group_by.window:
                 raise NotSharedError("two windows in one query")
-            return self._write_unnamed(tokens, place, stop, "window")
+            return self._write_column(tokens, place, stop, "window")
         if here.norm == self.group_by.window.name and here.start in self.clauses.columns:
             self.names_window = True
             self.mixes_case |= here.name != self.group_by.window.name
-            return self._write_named(tokens, place, place + 1, "window", here.norm)
+            return self._write_column(tokens, place, place + 1, "window", here.norm)
         fitting = [key for key in self.group_by.keys if is_key_at(key, tokens, place, self.clauses)]
         if fitting:
             return self._key(tokens, place, max(fitting, key=lambda key: len(key.tokens)))
@@ -157,7 +162,7 @@ class Projection:
         """Returns the replacement for the name of an item of SELECT, if there is such an item."""
         here = tokens[place]
         # `r.x` is a column, never an item.
-        is_bare = self.text[here.start : here.end] in {here.name, quoted(here.name)}
+        is_bare = self.text[here.start : here.end] in {here.name, quote_name(here.name)}
         is_column = here.start in self.clauses.columns and tokens.kind_at(place - 1) != "DOT"
         if here.norm not in aliases or not is_column or not is_bare:
             return None
@@ -173,7 +178,7 @@ class Projection:
             raise NotSharedError("a window in ORDER BY that is called anew")
         for token in tokens:
             is_item = token.start in self.clauses.columns and token.norm in aliases
-            if is_item and aliases[token.norm] not in {token.name, quoted(token.name)}:
+            if is_item and aliases[token.norm] not in {token.name, quote_name(token.name)}:
                 raise NotSharedError(
                     f"in ORDER BY, {token.name} may mean a column or an item of SELECT"
                 )
@@ -210,32 +215,29 @@ class Projection:
         if key.is_column:
             written = self.text[here.start : here.end]
             return Replacement(
-                stop=stop, text=written if written == here.name else quoted(here.name)
+                stop=stop, text=written if written == here.name else quote_name(here.name)
             )
-        if key.field_name is None:
-            return self._write_unnamed(tokens, place, stop, key.name)
-        return self._write_named(tokens, place, stop, key.name, key.field_name)
+        return self._write_column(tokens, place, stop, key.name, key.field_name)
 
-    def _write_named(
-        self, tokens: Span, place: int, stop: int, name: str, field_name: str
+    def _write_column(
+        self, tokens: Span, place: int, stop: int, name: str, field_name: str | None = None
     ) -> Replacement:
-        """Writes a column so that, as a field of a struct, it has the user's name."""
-        text = quoted(name)
-        if name != field_name and _is_field(tokens, place, stop):
-            text += f" AS {quoted(field_name)}"
-        return Replacement(stop=stop, text=text)
+        """Returns the replacement of the tokens `[place, stop)` by the column `name`.
 
-    def _write_unnamed(self, tokens: Span, place: int, stop: int, name: str) -> Replacement:
-        """Writes a column so that, as a field of a struct, it has no name."""
-        text = quoted(name)
-        return Replacement(
-            stop=stop, text=f"coalesce({text})" if _is_field(tokens, place, stop) else text
-        )
+        Where Spark names a field of a struct after these tokens, the column is written so that the
+        field is still called `field_name`, or has no name if that is None.
+        """
+        text = quote_name(name)
+        if name != field_name and _is_field(tokens, place, stop):
+            text = (
+                f"coalesce({text})" if field_name is None else f"{text} AS {quote_name(field_name)}"
+            )
+        return Replacement(stop=stop, text=text)
 
     def _check_rest(
         self, tokens: Span, replacements: Mapping[int, Replacement], with_aggregate: list[int]
     ) -> None:
-        """Refuses what still reads single rows: other aggregates, and columns that are no keys."""
+        """Refuses what needs single rows: other aggregates, and columns that are no keys."""
         covered = {
             place
             for start, replacement in replacements.items()
@@ -262,7 +264,7 @@ class Projection:
     def _check_call(self, name: str, written: str, *, has_aggregate: bool) -> None:
         """Refuses a function that needs single rows; `has_aggregate`: in one of its arguments."""
         if name in AGGREGATES:
-            raise NotSharedError(f"{written} {why_unshared(name)}")
+            raise NotSharedError(f"{written} {reason_not_shared(name)}")
         if name in UNSTABLE:
             raise NotSharedError(f"{name}() gives other values each time")
         if name in GENERATORS:

@@ -38,15 +38,15 @@ class Statement:
     line: int
     column: int
     # The text from which the query is read, if Spark has no function for its window.
-    read_as: str | None = None
+    query_text: str | None = None
 
     @property
-    def to_read(self) -> "Statement":
+    def query_statement(self) -> "Statement":
         """The statement from which the query is read."""
-        if self.read_as is None:
+        if self.query_text is None:
             return self
-        tokens = tokenize(self.read_as)
-        return replace(self, text=self.read_as, tokens=tokens, read_as=None)
+        tokens = tokenize(self.query_text)
+        return replace(self, text=self.query_text, tokens=tokens, query_text=None)
 
     def error(self, message: str, at: int = 0) -> ParseError:
         """Returns an error with the line and column of a position in this statement."""

@@ -15,7 +15,7 @@ from muntin.model.query import PlainQuery, Query
 from muntin.sql.filters import canonical_key, conjunction, conjuncts, is_reference
 from muntin.sql.time_bounds import TimeBound, orient_bounds, read_bounds
 from muntin.sql.tokens import Span, render, tokenize
-from muntin.sql_text import SqlText, name_parts, squeeze
+from muntin.sql_text import SqlText, collapse_spaces, name_parts
 
 # Joins that keep rows without a partner, or without an ON condition.
 _OTHER_JOINS = frozenset(
@@ -165,7 +165,7 @@ def widen_joins(queries: Iterable[Query | PlainQuery]) -> tuple[Query | PlainQue
     for query in given:
         bounded = _read(query) if isinstance(query, Query) and query.is_periodic else None
         if bounded is not None and isinstance(query, Query):
-            key = (squeeze(query.time), *bounded.signature)
+            key = (collapse_spaces(query.time), *bounded.signature)
             groups.setdefault(key, {})[query.name] = bounded
     wider: dict[str, tuple[SqlText, str | None]] = {}
     for group in groups.values():

@@ -27,7 +27,7 @@ def test_explain_shows_strategies_and_takes_prices(sql, tmp_path, capsys, refuse
     assert "weave (chosen)" in said
     assert all(re.search(rf"\b{name}\b", said) for name in ("exact", "weave", "subsume"))
     prices = tmp_path / "prices.json"
-    prices.write_text(json.dumps(dict.fromkeys(asdict(Prices()), 0)))
+    prices.write_text(json.dumps({**dict.fromkeys(asdict(Prices()), 0), "model": "runtime"}))
     assert main(["explain", str(sql), "--strategy", "shared", "--prices", str(prices)]) == 0
     assert "reading 0, answering 0" in capsys.readouterr().out
     prices.write_text('{"evnt": 0}')

@@ -38,7 +38,7 @@ def test_picture_tells_every_window_and_every_query(build):
                 title for title in titles if title.split("\n")[0].startswith(str(node.window))
             )
             assert all(words.clean(name) in story for name in node.queries)
-    for query in plan.plain:
+    for query in plan.plain_queries:
         assert any(words.clean(query.name) in title for title in titles)
 
 

@@ -68,7 +68,7 @@ def test_passes_and_what_trees_take_from_them_are_said():
         shared = Pass(
             number=0, engine=engine, keys=tree.grouping.keys, slicing=tree.slicing, cost=500.0
         )
-        passed = replace(plan, trees=(replace(tree, made_in=shared),))
+        passed = replace(plan, trees=(replace(tree, slicing_pass=shared),))
         for view in (explain.text(passed, 100), explain.svg(passed)):
             assert "read once for 1 tree" in view
             assert reading in view
@@ -126,7 +126,7 @@ def test_every_query_is_named_or_counted(build):
             counted = int(left_out[1]) if left_out else 0
             assert len(shown) + clipped + counted >= len(names)
             assert names or words.FACTOR in line
-    for query in plan.plain:
+    for query in plan.plain_queries:
         name = words.clean(query.name)
         assert (name if len(name) <= 40 else f"{name[:39]}…") in told
 
@@ -172,7 +172,7 @@ def test_what_was_given_is_not_said_to_be_assumed():
 def test_strategies_of_equal_cost_are_one_line():
     cost = small().cost
     tried = {"shared": cost, "factor": cost, "unshared": 2 * cost, "weave": cost * 1.001}
-    plan = replace(small(), considered=tried, taken=("factor",))
+    plan = replace(small(), strategy_costs=tried, chosen_strategies=("factor",))
     assert list(words.strategies(plan)) == [
         (cost, "", ["factor (chosen)", "shared", "weave"]),
         (2 * cost, "2x more", ["unshared"]),

@@ -49,10 +49,10 @@ def test_each_set_is_a_query_with_all_columns():
     site = parts["totals (site)"]
     assert site.names == asked.names == ("site", "kind", "window", "n", "of_kind", "level")
     assert site.columns == asked.columns
-    assert site.left_out == {"kind": "kind"}
+    assert site.null_keys == {"kind": "kind"}
     assert site.mark_values == {"of_kind": "1Y", "level": "1L"}
     assert parts["totals ()"].mark_values == {"of_kind": "1Y", "level": "3L"}
-    assert site.asked is asked
+    assert site.whole_query is asked
     assert site.parts == (site,)
     plain = query(keys=["site"])
     assert plain.parts == (plain,)

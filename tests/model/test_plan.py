@@ -101,16 +101,16 @@ def test_the_part_that_some_queries_need():
         node(tumbling(8), AVG, parent=tumbling(2), queries=("wide",)),
         node(tumbling(16), MAX, parent=tumbling(4), queries=("far",)),
     )
-    part = grown.answering([wide])
+    part = grown.restrict_to([wide])
     assert [(one.window, one.aggregates) for one in part.nodes] == [
         (tumbling(2), (AVG,)),
         (tumbling(8), (AVG,)),
     ]
     assert part.nodes[0].is_factor
-    part = grown.answering([far])
+    part = grown.restrict_to([far])
     assert [one.window for one in part.nodes] == [tumbling(2), tumbling(4), tumbling(16)]
     assert part.nodes[1].queries == ()
-    assert grown.answering([narrow, wide, far]) == grown
+    assert grown.restrict_to([narrow, wide, far]) == grown
 
 
 def test_a_plan_answers_every_query_once():
@@ -118,7 +118,7 @@ def test_a_plan_answers_every_query_once():
     parts = {"strategy": "s", "workload": Workload(queries=(asked,), rate=1.0)}
     plan = Plan(trees=(tree(node(tumbling(4), MAX, queries=("q",), cost=2)),), **parts)
     assert plan.cost == 12
-    assert plan.place("q")[1].window == tumbling(4)
+    assert plan.find_node("q")[1].window == tumbling(4)
     assert [grown.cost for grown in plan] == [12]
     with pytest.raises(ModelError, match="did you mean 'q'"):
         plan.query("qq")
@@ -142,10 +142,10 @@ def test_trees_of_both_kinds_answer_the_same_questions():
     assert [one.cost for one in plan.trees] == [12, 8]
     assert plan.cost == 20
     assert [one.aggregates for one in plan.trees] == [(MAX,), (AVG,)]
-    assert [one.number_of(*one.queries) for one in plan.trees] == [0, 0]
+    assert [one.node_index(*one.queries) for one in plan.trees] == [0, 0]
     assert plan.queries_of(records) == {"visits": visits}
     with pytest.raises(ModelError, match="no node of the tree answers 'near'"):
-        records.number_of("near")
+        records.node_index("near")
 
 
 def test_a_plan_shows_itself():

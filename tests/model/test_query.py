@@ -57,7 +57,7 @@ def test_tables_are_holes():
     text = SqlText(("SELECT * FROM ", " AS a JOIN ", ""), ("one", "two"))
     assert text.fill() == str(text) == "SELECT * FROM one AS a JOIN two"
     assert text.fill({"two": "view"}) == "SELECT * FROM one AS a JOIN view"
-    assert text.inside("(", ")").fill() == "(SELECT * FROM one AS a JOIN two)"
+    assert text.surround("(", ")").fill() == "(SELECT * FROM one AS a JOIN two)"
     with pytest.raises(ModelError, match="one more part"):
         SqlText(("a",), ("b",))
 

@@ -111,7 +111,7 @@ def test_intervals_are_those_of_the_definition(window, since):
     #         [-------)
     first = window.first_after(since - window.size)
     found = range(first, since + 3 * window.size - window.size + 1, window.slide)
-    assert [(window.begin_of(a), a + window.size) for a in found] == growing_intervals(
+    assert [(window.start_of(a), a + window.size) for a in found] == growing_intervals(
         window, since, since + 3 * window.size
     )
     assert window.last_end(since) == max(
@@ -125,8 +125,8 @@ def test_intervals_are_those_of_the_definition(window, since):
 def test_the_first_that_begins_late_enough(window, instant):
     ends = growing_intervals(window, instant - window.size, instant + 3 * window.size)
     begin, end = min((pair for pair in ends if pair[0] >= instant), key=lambda pair: pair[1])
-    a = window.first_begun_from(instant)
-    assert (window.begin_of(a), a + window.size) == (begin, end)
+    a = window.first_starting_from(instant)
+    assert (window.start_of(a), a + window.size) == (begin, end)
 
 
 @given(windows(most=6), growing)

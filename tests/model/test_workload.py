@@ -35,5 +35,5 @@ def test_a_workload_that_exists_is_valid(queries, rate, message):
 def test_plain_queries_stand_apart():
     alone = PlainQuery(name="p", statement=SqlText(("SELECT 1",)), reason="no window")
     load = workload([query(), alone])
-    assert load.plain == (alone,)
-    assert [asked.name for asked in load.shared] == ["q"]
+    assert load.plain_queries == (alone,)
+    assert [asked.name for asked in load.periodic_queries] == ["q"]

@@ -72,9 +72,9 @@ def test_filters_are_asked_first_if_they_are_few_or_leave_out_enough():
         assert plan_from_json(plan_to_json(plan)).passes == (shared,)
         filters = [each.where for each in asked]
         everything = " OR ".join(f"({where})" for where in filters)
-        assert shared.filter_of(filters) == (everything if shared.leaves_out else None)
+        assert shared.filter_of(filters) == (everything if shared.drops_rows else None)
         assert shared.filter_of(filters[:1]) == filters[0]
-        return shared.leaves_out
+        return shared.drops_rows
 
     assert leaves_out(4)
     assert not leaves_out(20)
@@ -88,12 +88,14 @@ def test_a_relation_that_is_computed_is_read_once_or_stored():
     # Slices by both keys would be about as many as events, and the slicer is too dear.
     cheap, dear = Prices(handed=1e9, stored=0), Prices(handed=1e9, stored=1e9)
     apart = optimize(replace(work, prices=cheap), "shared")
-    assert (apart.readings, apart.stored) == ({relation: 2}, (relation,))
+    assert (apart.readings, apart.stored_relations) == ({relation: 2}, (relation,))
     together = optimize(replace(work, prices=dear), "shared")
-    assert (together.readings, together.stored) == ({relation: 1}, ())
-    assert optimize(replace(work, prices=cheap), "unshared").stored == ()
-    assert optimize(replace(work, prices=dear, computed=frozenset()), "shared").stored == ()
-    assert plan_from_json(plan_to_json(apart)).stored == apart.stored
+    assert (together.readings, together.stored_relations) == ({relation: 1}, ())
+    assert optimize(replace(work, prices=cheap), "unshared").stored_relations == ()
+    assert (
+        optimize(replace(work, prices=dear, computed=frozenset()), "shared").stored_relations == ()
+    )
+    assert plan_from_json(plan_to_json(apart)).stored_relations == apart.stored_relations
 
 
 def test_what_is_random_shares_nothing():
@@ -116,11 +118,11 @@ def test_few_events_in_a_slice_are_cut_by_the_slicer_and_many_are_not():
 def test_live_keys_and_shares_of_filters_decide():
     asked = (query("a", keys=["device"]), query("b", 2, keys=["site"]))
     few = {frozenset(["device"]): 100.0, frozenset(["site"]): 10.0}
-    dense = Workload(queries=asked, rate=1e5, keys=100.0, live=few)
+    dense = Workload(queries=asked, rate=1e5, keys=100.0, live_keys=few)
     # Each device has one site, or one of each.
     together = frozenset(["device", "site"])
-    assert len(optimize(replace(dense, live={**few, together: 100.0}), "auto").passes) == 1
-    assert len(optimize(replace(dense, live={**few, together: 1e7}), "auto").passes) == 0
+    assert len(optimize(replace(dense, live_keys={**few, together: 100.0}), "auto").passes) == 1
+    assert len(optimize(replace(dense, live_keys={**few, together: 1e7}), "auto").passes) == 0
 
 
 @settings(max_examples=examples(38), deadline=None)

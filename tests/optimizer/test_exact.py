@@ -14,7 +14,8 @@ from benchmarks.papers.generators import (
 from muntin.errors import PlanError
 from muntin.model.time import SECOND
 from muntin.model.windows import Window
-from muntin.optimizer.coverage import Counting, common_period, min_cost_forest
+from muntin.optimizer.cost_models import WindowReads, common_period
+from muntin.optimizer.coverage import min_cost_forest
 from muntin.optimizer.exact import cheapest_forest, cheapest_partition
 from muntin.optimizer.factor_windows import with_factor_windows
 from muntin.optimizer.intermediate import tumbling_closure
@@ -107,7 +108,7 @@ def test_weave_share_is_within_two_percent_of_exact_on_500():
 
 def test_example_7_is_optimal():
     windows = [tumbling(size) for size in (20, 30, 40)]
-    model = Counting(eta=1, period=120)
+    model = WindowReads(eta=1, period=120)
     forest = cheapest_forest(windows, tumbling_closure(windows), model, never)
     assert model.total(forest, never) == 150
 
@@ -115,7 +116,7 @@ def test_example_7_is_optimal():
 def test_the_footnotes_window_15_is_found_where_it_pays():
     # Algorithm 3 looks only at the divisor of all, 5; the optimum also takes 15 for 30 and 45.
     windows = [tumbling(size) for size in (30, 45, 75, 50, 35)]
-    model = Counting(eta=1, period=common_period(windows))
+    model = WindowReads(eta=1, period=common_period(windows))
     exact = cheapest_forest(windows, tumbling_closure(windows), model, never)
     factored = with_factor_windows(windows, model, never, root=tumbling(1))
     assert model.total(exact, never) < model.total(factored, never)
@@ -127,7 +128,7 @@ def test_the_footnotes_window_15_is_found_where_it_pays():
 def test_nothing_beats_the_integer_program(generate):
     for seed in range(10):
         windows = generate(Random(seed), count=6, tumbling=bool(seed % 2), unit=1)
-        model = Counting(eta=1, period=common_period(windows))
+        model = WindowReads(eta=1, period=common_period(windows))
         factored = with_factor_windows(windows, model, never, root=tumbling(1))
         offered = {*tumbling_closure(windows), *factored}
         exact = model.total(cheapest_forest(windows, offered, model, never), never)
@@ -144,7 +145,9 @@ def test_plans_are_valid_and_no_grouping_is_cheaper(workload):
     exact = STRATEGIES["exact"](workload)
     strategies = ["shared", "weave"]
     # Equal windows are one node in every grouping; only without any sharing are they apart.
-    if len({(query.grouping, query.window) for query in workload.shared}) == len(workload.shared):
+    if len({(query.grouping, query.window) for query in workload.periodic_queries}) == len(
+        workload.periodic_queries
+    ):
         strategies.append("unshared")
     for strategy in strategies:
         assert exact.cost <= STRATEGIES[strategy](workload).cost * (1 + 1e-9)
@@ -157,7 +160,7 @@ def test_larger_inputs_are_refused():
         optimize(my.workload(windows), "exact")
     many = [tumbling(n) for n in range(1, 200)]
     with pytest.raises(PlanError, match="at most 160 windows"):
-        cheapest_forest(many, [], Counting(eta=1, period=None), never)
+        cheapest_forest(many, [], WindowReads(eta=1, period=None), never)
 
 
 def test_a_missing_solver_is_said_so(monkeypatch):
@@ -172,7 +175,7 @@ def test_a_missing_solver_is_said_so(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(PlanError, match="pip install scipy"):
-        cheapest_forest([tumbling(10)], [], Counting(eta=1, period=None), never)
+        cheapest_forest([tumbling(10)], [], WindowReads(eta=1, period=None), never)
 
 
 def test_groups_of_groups_add_up():

@@ -12,12 +12,13 @@ from muntin.model.windows import Window
 from muntin.model.workload import Workload
 from muntin.optimizer import coverage
 from muntin.optimizer import factor_windows as factor
-from muntin.optimizer.coverage import (
-    Counting,
+from muntin.optimizer.cost_models import (
+    WindowReads,
     common_period,
-    min_cost_forest,
     recurrence,
+    window_reads,
 )
+from muntin.optimizer.coverage import min_cost_forest
 from muntin.optimizer.optimize import optimize
 from tests.support import window_sets as my
 
@@ -37,14 +38,14 @@ def never(window):
     return False
 
 
-def counting(windows):
-    return Counting(eta=1, period=common_period(windows))
+def reads_of(windows):
+    return WindowReads(eta=1, period=common_period(windows))
 
 
 def naive(windows):
     """What the windows cost when each reads the stream."""
-    model = counting(windows)
-    return sum(model.cost(window, None, harmless=False) for window in windows)
+    model = reads_of(windows)
+    return sum(model.cost(window, None, is_harmless=False) for window in windows)
 
 
 def test_examples_2_3_and_5():
@@ -56,7 +57,7 @@ def test_examples_2_3_and_5():
     assert narrow.covers(wide)
     assert narrow.multiplier(wide) == 2
     assert not narrow.partitions(wide)
-    assert narrow.reads(wide) == (0, 2)
+    assert narrow.fewest_starts(wide) == (0, 2)
 
 
 def test_figure_5_recurrence_count():
@@ -67,7 +68,7 @@ def test_figure_5_recurrence_count():
 @pytest.mark.parametrize("harmless", [always, never])
 def test_example_6_from_480_to_150(harmless):
     windows = [tumbling(size) for size in (10, 20, 30, 40)]
-    model = counting(windows)
+    model = reads_of(windows)
     assert model.period == 120
     assert naive(windows) == 480
     forest = min_cost_forest(windows, model, harmless)
@@ -83,7 +84,7 @@ def test_example_6_from_480_to_150(harmless):
 @pytest.mark.parametrize("harmless", [always, never])
 def test_example_7_from_360_to_246_to_150(harmless):
     windows = [tumbling(size) for size in (20, 30, 40)]
-    model = counting(windows)
+    model = reads_of(windows)
     assert naive(windows) == 360
     assert model.total(min_cost_forest(windows, model, harmless), harmless) == 246
     forest = factor.with_factor_windows(windows, model, harmless, root=UNIT)
@@ -98,13 +99,13 @@ def test_example_8_candidates_and_the_best():
     found = factor.tumbling_candidates(UNIT, below)
     assert found == [tumbling(2), tumbling(5), tumbling(10)]
     assert all(factor.helps(one, UNIT, below, 120) for one in found)
-    model = Counting(eta=1, period=120)
+    model = WindowReads(eta=1, period=120)
     assert factor.best_partitioning(UNIT, below, model, is_stream=True) == tumbling(10)
 
 
 def test_mutually_prime_windows_gain_nothing():
     windows = [tumbling(size) for size in (15, 17, 19)]
-    model = counting(windows)
+    model = reads_of(windows)
     forest = factor.with_factor_windows(windows, model, never, root=UNIT)
     assert forest == dict.fromkeys(windows)
 
@@ -140,8 +141,8 @@ def test_fewest_intervals_fill_the_window_and_no_fewer_do(parent, more, stride, 
     slide = min(stride, size // parent.slide) * parent.slide
     window = Window(size=size, slide=slide, offset=parent.offset + shift * parent.slide)
     assert parent.covers(window)
-    starts = parent.reads(window)
-    assert len(starts) == parent.fewest(window) <= parent.multiplier(window)
+    starts = parent.fewest_starts(window)
+    assert len(starts) == parent.fewest_count(window) <= parent.multiplier(window)
     filled = {t for start in starts for t in range(start, start + parent.size)}
     assert filled == set(range(window.size))
     assert all(start % parent.slide == 0 for start in starts)
@@ -172,7 +173,7 @@ def test_sizes_that_are_not_multiples_of_slides():
     # 10 by 4 and 14 by 4 both end two after a begin: 6 by 4 serves them where overlap is harmless.
     windows = [Window(size=10, slide=4), Window(size=14, slide=4)]
     assert common_period(windows) is None
-    model = Counting(eta=100, period=None)
+    model = WindowReads(eta=100, period=None)
     for harmless in (always, never):
         forest = factor.with_factor_windows(windows, model, harmless, root=UNIT)
         assert model.total(forest, harmless) < model.total(dict.fromkeys(windows), harmless)
@@ -183,11 +184,11 @@ def test_sizes_that_are_not_multiples_of_slides():
 def test_plans_are_valid_and_factor_windows_only_help(workload):
     for strategy in ("coverage", "factor"):
         assert optimize(workload, strategy).strategy == strategy
-    for queries in workload.groupings.values():
+    for queries in workload.queries_by_grouping.values():
         nodes = coverage.nodes_of(queries)
         windows = [node.window for node in nodes]
         harmless = coverage.harmless_nodes(nodes)
-        model = coverage.counting_of(windows, workload)
+        model = window_reads(windows, workload)
         plain = model.total(min_cost_forest(windows, model, harmless), harmless)
         forest = factor.with_factor_windows(windows, model, harmless)
         assert model.total(forest, harmless) <= plain * (1 + 1e-9)
@@ -201,7 +202,7 @@ def test_generated_sets_become_cheaper(generate, hopping):
     for _ in range(10):
         windows = generate(random, count=5, tumbling=not hopping)
         assert len(set(windows)) == 5
-        model = Counting(eta=1e-6, period=common_period(windows))
+        model = WindowReads(eta=1e-6, period=common_period(windows))
         forest = factor.with_factor_windows(windows, model, never)
         assert model.total(forest, never) <= model.total(dict.fromkeys(windows), never)
 

@@ -17,7 +17,7 @@ def test_a_dashboard_keeps_minutes_for_an_hour_and_tens_of_minutes_for_a_day():
     plan = plan_for_stream(mt.plan(SETS["dash10"](), strategy="shared"))
     (tree,) = plan.trees
     assert [str(window) for window in tree.levels] == ["10 minutes"]
-    assert tree.keeps == (HOUR, 24 * HOUR)
+    assert tree.retention == (HOUR, 24 * HOUR)
     parents = {str(node.window): node.parent and str(node.parent) for node in tree.nodes}
     assert parents["1 day every 10 minutes"] == parents["1 hour"] == "10 minutes"
     assert parents["1 hour every 1 minute"] is None
@@ -38,9 +38,9 @@ def test_windows_that_grow_need_slices_near_the_watermark_only(offset):
     )
     (tree,) = plan_for_stream(mt.plan([day], strategy="shared")).trees
     assert len(tree.levels) == 1
-    assert tree.keeps == (tree.levels[0].size, 24 * HOUR)
+    assert tree.retention == (tree.levels[0].size, 24 * HOUR)
     # Rows of a key: minutes, then cells.
-    assert tree.keeps[0] // MINUTE + tree.keeps[1] // tree.levels[0].size < 100
+    assert tree.retention[0] // MINUTE + tree.retention[1] // tree.levels[0].size < 100
 
 
 def test_few_slices_need_no_level():
@@ -53,10 +53,10 @@ def test_few_slices_need_no_level():
 def test_every_strategy_says_the_levels_that_run():
     for strategy in ("auto", "factor", "weave", "subsume", "triweave", "unshared"):
         plan = plan_for_stream(mt.plan(SETS["dash10"](), strategy=strategy))
-        day = next(tree for tree in plan.trees if tree.longest == 24 * HOUR)
+        day = next(tree for tree in plan.trees if tree.longest_window == 24 * HOUR)
         kept = sum(
             keep / (level.size if level else 1e6 / day.slicing.rate)
-            for keep, level in zip(day.keeps, (None, *day.levels), strict=True)
+            for keep, level in zip(day.retention, (None, *day.levels), strict=True)
         )
         assert kept < 300
         assert plan_for_stream(plan) is plan

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from muntin.errors import PlanError
 from muntin.model.time import SECOND
 from muntin.model.windows import Edges, Slicing, Window
-from muntin.optimizer.costs import (
+from muntin.optimizer.operations import (
     ADDITIVE,
     OPERATIONS,
     load_of,
     operations_of,
     steady_operations,
 )
-from muntin.optimizer.costs import operations_per_slice as omega
+from muntin.optimizer.operations import operations_per_slice as omega
 from muntin.techniques.table import TECHNIQUES
 from tests.support import window_sets as my
 

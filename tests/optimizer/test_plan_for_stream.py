@@ -37,7 +37,7 @@ def test_every_node_was_asked_for_and_reads_slices_cut_for_it(strategy):
     ]
     for tree in plan.trees:
         assert tree.is_flat
-        assert tree.made_in.engine is Engine.COMPILED
+        assert tree.slicing_pass.engine is Engine.COMPILED
         queries = list(plan.queries_of(tree).values())
         (asked,) = optimize(workload(queries), "shared").trees
         assert tree.slicing == asked.slicing
@@ -59,6 +59,6 @@ def test_a_factor_window_and_its_slices_are_left_out():
 
 def test_what_other_strategies_cost_is_not_said_of_a_plan_that_none_of_them_made():
     plan = mt.plan(QUERIES, keys=1, rate=1e6)
-    assert plan.considered
+    assert plan.strategy_costs
     streamed = plan_for_stream(plan)
-    assert streamed.trees == plan.trees or not streamed.considered
+    assert streamed.trees == plan.trees or not streamed.strategy_costs

@@ -33,7 +33,7 @@ GROUP BY device, window(ts, '24 hours', '10 minutes')
 
 def asked(rate=1000.0, keys=100.0):
     work = workload(parse_sql(SQL), rate=rate, keys=keys)
-    return replace(work, shares={"status = 'error'": 0.1}, live={frozenset({"site"}): 7.0})
+    return replace(work, shares={"status = 'error'": 0.1}, live_keys={frozenset({"site"}): 7.0})
 
 
 def costs(plan: Plan) -> dict[str, float]:
@@ -53,7 +53,12 @@ def test_a_plan_costs_the_same_when_it_is_priced_anew(strategy, rate):
 def test_a_plan_for_other_figures_costs_what_one_made_for_them_does():
     plan = price_plan(optimize(asked(), "shared"), asked(5e4, 3.0))
     assert costs(plan) == pytest.approx(costs(optimize(asked(5e4, 3.0), "shared")))
-    assert (plan.rate, plan.keys, plan.workload.rate_known, plan.considered) == (5e4, 3.0, True, {})
+    assert (plan.rate, plan.keys, plan.workload.rate_known, plan.strategy_costs) == (
+        5e4,
+        3.0,
+        True,
+        {},
+    )
 
 
 def test_a_query_that_spark_answers_alone_costs_the_same_on_all_sides():

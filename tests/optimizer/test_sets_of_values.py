@@ -26,7 +26,7 @@ def with_values(pairs):
     """A workload of 50 events a second and 100 devices, with so many pairs of device and user."""
     live = {frozenset(["device"]): 100.0}
     live |= {} if pairs is None else {frozenset(["device", "user"]): pairs}
-    return replace(workload(asked(USERS), rate=50, keys=100), live=live)
+    return replace(workload(asked(USERS), rate=50, keys=100), live_keys=live)
 
 
 def test_a_slice_has_as_many_entries_as_values():

@@ -152,12 +152,12 @@ def test_where_few_events_meet_a_slice_auto_does_not_lose_to_unshared():
 def test_trees_never_cost_less_than_said(workload):
     # Before trees are put into passes, in which they share what a bound counts for each. TriWeave
     # has passes of its own, which cut at all edges, as one tree does.
-    for part in workload.by_grouping:
+    for part in workload.split_by_grouping:
         for name, strategy in STRATEGIES.items():
             trees = strategy(part).trees
             unite_groups_of_pass = len(trees_by_pass(trees)) == 1
             bound = least_with_one_tree if unite_groups_of_pass else least_with_two_trees
-            assert cost_of(trees) >= bound(part.shared, part) * (1 - 1e-9), name
+            assert cost_of(trees) >= bound(part.periodic_queries, part) * (1 - 1e-9), name
 
 
 def test_data_is_looked_at_only_where_one_tree_may_lose():
@@ -178,13 +178,13 @@ def test_auto_says_what_it_tried_and_took():
     queries = tuple(my.query(name, window, keys=["device"]) for name, window in windows.items())
     few = Workload(queries=queries, rate=100.0, keys=200.0)
     plan = optimize(few, "auto")
-    assert plan.taken == ("shared",)
-    assert plan.trees[0].made_in.engine is Engine.COMPILED
+    assert plan.chosen_strategies == ("shared",)
+    assert plan.trees[0].slicing_pass.engine is Engine.COMPILED
     few = replace(few, prices=NO_SLICER)
     plan = optimize(few, "auto")
-    assert plan.taken == ("unshared",)
+    assert plan.chosen_strategies == ("unshared",)
     assert len(plan.trees) == 2
-    assert plan.considered["shared"] > plan.cost == plan.considered["unshared"]
+    assert plan.strategy_costs["shared"] > plan.cost == plan.strategy_costs["unshared"]
     assert len(optimize(replace(few, rate=1e5), "auto").trees) == 1
 
 

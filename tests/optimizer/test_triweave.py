@@ -16,7 +16,7 @@ from muntin.optimizer.exact import cheapest_partition
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.triweave import triweave, triweave_cost, triweave_groups
-from muntin.optimizer.weave_share.groups import group_of, same_edges
+from muntin.optimizer.weave_share.groups import GroupCost, group_of, same_edges
 from tests.support import window_sets as my
 from tests.support.examples import examples
 from tests.support.woven import sets, window
@@ -29,17 +29,20 @@ distinct_windows = st.lists(my.windows(unit=SECOND), min_size=1, max_size=6, uni
 
 @given(distinct_windows)
 def test_each_tree_pays_for_the_finest_slices(windows):
-    groups = triweave_groups(same_edges(windows), technique="panes")
+    cost = GroupCost(overhead=7.0)
+    groups = triweave_groups(same_edges(windows), cost)
     finest = group_of(windows).rate
     expected = 7.0 + len(groups) * finest + sum(g.rate * g.load.overlap for g in groups)
-    assert triweave_cost(groups, rate=7.0, technique="panes") == pytest.approx(expected)
+    assert triweave_cost(groups, cost) == pytest.approx(expected)
 
 
 @settings(max_examples=examples(25))
 @given(distinct_windows, st.sampled_from(["panes", "two_stacks"]))
 def test_greedy_groups_cost_between_the_best_ones_and_those_of_equal_edges(windows, technique):
+    model = GroupCost(overhead=0.0, technique=technique)
+
     def cost(groups):
-        return triweave_cost(groups, rate=0.0, technique=technique)
+        return triweave_cost(groups, model)
 
     finest = group_of(windows).rate
     best = cheapest_partition(
@@ -49,7 +52,7 @@ def test_greedy_groups_cost_between_the_best_ones_and_those_of_equal_edges(windo
     )
     least = cost([group_of(windows[i] for i in part) for part in best])
     apart = same_edges(windows)
-    found = cost(triweave_groups(apart, technique=technique))
+    found = cost(triweave_groups(apart, model))
     # Two groups are joined only where that saves.
     assert least * (1 - 1e-9) <= found <= cost(apart) * (1 + 1e-9)
 
@@ -61,7 +64,7 @@ def test_groups_are_trees_with_their_own_edges_made_in_one_pass():
     assert shared.slicing.width == SECOND
     assert sets(map(windows_of, plan.trees)) == {frozenset(SHORT), frozenset(LONG)}
     assert sorted(tree.slicing.width for tree in plan.trees) == [SECOND, MINUTE]
-    assert all(tree.is_flat and tree.made_in == shared for tree in plan.trees)
+    assert all(tree.is_flat and tree.slicing_pass == shared for tree in plan.trees)
     for view in (plan.explain(), plan.to_svg()):
         assert "read once for 2 trees" in view
         assert "read 2 times" not in view
@@ -74,15 +77,15 @@ def test_a_grouping_is_cut_once(workload):
         trees = defaultdict(list)
         for tree in plan.trees:
             trees[tree.grouping].append(tree)
-        for grouping, queries in workload.groupings.items():
+        for grouping, queries in workload.queries_by_grouping.items():
             mine = trees[grouping]
-            assert len({tree.made_in for tree in mine}) == 1
+            assert len({tree.slicing_pass for tree in mine}) == 1
             assert len({tree.slicing for tree in mine}) == len(mine)
             for tree in mine:
                 assert tree.is_flat
                 assert tree.slicing == edges.slicing(windows_of(tree).windows)
             if len(mine) > 1:
-                cut = mine[0].made_in.slicing
+                cut = mine[0].slicing_pass.slicing
                 assert all(cut.includes(tree.slicing) for tree in mine)
                 assert all(cut.cuts(query.window) for query in queries)
 
@@ -124,9 +127,9 @@ def test_auto_takes_it_where_one_reading_and_few_combines_are_cheapest():
     windows = [window(5, 1), *(window(60 * n + 7, 60) for n in range(2, 22))]
     queries = tuple(my.query(f"q{n}", w, keys=["device"]) for n, w in enumerate(windows))
     plan = optimize(Workload(queries=queries, rate=1e5, keys=1e4), "auto")
-    assert plan.taken == ("triweave",)
-    assert plan.considered["triweave"] < 0.99 * plan.considered["intermediate"]
-    assert plan.cost == pytest.approx(plan.considered["triweave"])
+    assert plan.chosen_strategies == ("triweave",)
+    assert plan.strategy_costs["triweave"] < 0.99 * plan.strategy_costs["intermediate"]
+    assert plan.cost == pytest.approx(plan.strategy_costs["triweave"])
     assert sorted(tree.slicing.rate for tree in plan.trees) == pytest.approx([2 / 60, 1])
     # In a stream, all windows read the slices that are cut once.
     (tree,) = plan_for_stream(plan).trees

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from muntin.spark.engine.settings import settings
+from muntin.spark.engine.settings import temporary_settings
 
 
 @pytest.fixture(scope="session")
@@ -24,5 +24,5 @@ def readings(spark: SparkSession) -> DataFrame:
 @pytest.fixture
 def one_partition(spark: SparkSession) -> Iterator[None]:
     """For streams with one bucket: a second, empty partition costs a sixth of each batch."""
-    with settings(spark, {"spark.sql.shuffle.partitions": "1"}):
+    with temporary_settings(spark, {"spark.sql.shuffle.partitions": "1"}):
         yield

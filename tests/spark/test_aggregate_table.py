@@ -47,7 +47,7 @@ def aggregates(of, y, x, where=None, *, is_native=False):
         )
         for name, row in FUNCTIONS.items()
         # What only Spark combines has tests of its own, `batch/test_sketches.py`.
-        if not row.is_bounded and (row.is_native or not is_native)
+        if not row.is_approximate and (row.is_native or not is_native)
         # Beside calls with DISTINCT of several columns, Spark itself fails; see `texts`.
         if row.result != TEXT
     }
@@ -123,7 +123,7 @@ def is_unordered(aggregate):
     """Whether the order of the answer's list is not determined."""
     # Of values that are as frequent, Spark names any first.
     is_any = aggregate.function in ("collect_set", "approx_top_k")
-    return is_any or aggregate.definition.has_any_order
+    return is_any or aggregate.definition.has_undefined_order
 
 
 def assert_like(found, expected, query):
@@ -244,7 +244,7 @@ def test_sql_reads_every_function():
     written["approx_percentile"] = mt.approx_percentile("x", 0.5)
     # A list is shared where its order does not matter.
     texts = {
-        name: f"size({each.to_sql()})" if each.definition.has_any_order else each.to_sql()
+        name: f"size({each.to_sql()})" if each.definition.has_undefined_order else each.to_sql()
         for name, each in written.items()
     }
     calls = ", ".join(f"{text} AS a_{name}" for name, text in texts.items())

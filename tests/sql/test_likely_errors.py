@@ -6,7 +6,7 @@ import pytest
 
 from muntin.errors import ParseError
 from muntin.sql import parse_sql
-from muntin.sql.functions import REGISTERED
+from muntin.sql.functions import LISTED_FUNCTIONS
 from muntin.sql.likely_errors import find_likely_errors
 from muntin.sql.statements import split_statements
 from tests.support.statements import read_kind
@@ -74,4 +74,4 @@ def test_the_shipped_functions_are_sparks(spark):
     if not spark.version.startswith("4.3"):
         pytest.skip("the list is that of Spark 4.3")
     listed = {row.function for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
-    assert {name for name in listed if name.isidentifier()} == REGISTERED
+    assert {name for name in listed if name.isidentifier()} == LISTED_FUNCTIONS

@@ -2,6 +2,7 @@
 
 import muntin as mt
 from muntin.api.batch import run
+from muntin.model.data_windows import Session
 from tests.support.answers import assert_same
 from tests.support.record_windows import is_timed
 from tests.support.user_aggregates import FIRST, LastFive, Loads
@@ -74,7 +75,7 @@ SETS = query(
         **{
             name: each
             for name, each in VALUES.items()
-            if name not in ("pairs", "sum_loads") and not each.definition.is_bounded
+            if name not in ("pairs", "sum_loads") and not each.definition.is_approximate
         },
         "n": mt.count(),
     },
@@ -91,7 +92,7 @@ FOUND = [SESSIONS, COUNTS, *RECORDS[-2:]]
 
 def released(one, watermark):
     """The instant before which all records have been seen."""
-    if isinstance(one.window, mt.model.windows.data_windows.Session):
+    if isinstance(one.window, Session):
         (tree,) = mt.plan(one).data_trees
         merged = tree.grains
         watermark -= 0 if merged is None else watermark % merged.edges[0].period

@@ -8,7 +8,7 @@ from unittest.mock import patch
 from pyspark import StorageLevel
 from pyspark.sql.classic.dataframe import DataFrame
 
-from muntin.spark.engine.settings import settings
+from muntin.spark.engine.settings import temporary_settings
 
 _FILE_SCANS = {"FileSourceScanExec", "BatchScanExec"}
 
@@ -102,7 +102,7 @@ def counted_jobs(spark) -> Iterator[list[int]]:
     tracker = context.statusTracker()
     before = len(tracker.getJobIdsForGroup("counted"))
     try:
-        with settings(spark, {"spark.sql.adaptive.enabled": "false"}):
+        with temporary_settings(spark, {"spark.sql.adaptive.enabled": "false"}):
             yield jobs
         jobs.append(len(tracker.getJobIdsForGroup("counted")) - before)
     finally:

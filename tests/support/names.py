@@ -29,7 +29,7 @@ ODD = [
 POOL = [*KEYWORDS, *TYPES, *UNITS, *FUNCTIONS, *INTERNAL, *ODD]
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name as Spark SQL reads it, whatever it holds."""
     return "`" + name.replace("`", "``") + "`"
 

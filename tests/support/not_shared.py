@@ -106,7 +106,7 @@ def rows(session: SparkSession) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         for query in queries:
             Relations(data, [query]).check(query)
         plan = mt.run([*queries, _sharing(section)], data).plan
-        reasons = {query.name: query.reason for query in plan.plain}
+        reasons = {query.name: query.reason for query in plan.plain_queries}
         # A statement that shares has no place here.
         assert reasons.keys() == {query.name for query in queries}, section
         yield section, list(zip(statements, reasons.values(), strict=True))
@@ -115,10 +115,10 @@ def rows(session: SparkSession) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     }
     names = {f"f{place}": frame for place, frame in enumerate(frames.values())}
     plan = mt.share(names).plan
-    assert len(plan.plain) == len(frames)
+    assert len(plan.plain_queries) == len(frames)
     yield (
         "DataFrames",
-        [(text, query.reason) for text, query in zip(frames, plan.plain, strict=True)],
+        [(text, query.reason) for text, query in zip(frames, plan.plain_queries, strict=True)],
     )
 
 

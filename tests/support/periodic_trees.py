@@ -40,7 +40,7 @@ def storages_of(
     return tuple(
         component_storage(
             component,
-            value_type=component.value_type or NUMBERS.get(component.argument or "", INTEGER),
+            value_type=component.part.value_type or NUMBERS.get(component.argument or "", INTEGER),
             name=f"c{index}",
             ansi=ansi,
         )
@@ -81,7 +81,7 @@ def naive(window: Window, rows) -> dict[tuple[str | None, int], list[tuple[float
         begin = window.first_after(start - window.size)
         while begin <= start:
             # One that grows may begin later than it is called.
-            if window.begin_of(begin) <= start:
+            if window.start_of(begin) <= start:
                 held.setdefault((key, begin), []).append((x, i))
             begin += window.slide
     return held

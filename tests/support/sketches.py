@@ -39,7 +39,7 @@ def over_a_thousand_windows(spark, aggregates, *columns):
     )
     frame = spark.createDataFrame(values, "t LONG, v LONG").coalesce(2)
     with mt.run(mt.plan(query, strategy="shared", approximate=True), frame) as results:
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         rows = results["q"].selectExpr("unix_seconds(window.start) AS begin", *columns).collect()
     assert len(rows) > 1000
     for row in rows:

@@ -50,7 +50,7 @@ def layout_of(
     """The layout of some components."""
     entries = []
     for index, component in enumerate(components):
-        number = component.value_type or (FLOAT if component.argument == "x" else INTEGER)
+        number = component.part.value_type or (FLOAT if component.argument == "x" else INTEGER)
         entries.append(component_storage(component, value_type=number, name=f"c{index}", ansi=ansi))
     return Layout(key_columns=keys, start="start", storages=tuple(entries))
 
@@ -194,13 +194,13 @@ def _lifted(entry: ComponentStorage, row: dict[str, Any]) -> Any:
     component = entry.component
     values = [row[name] for name in columns_of(component)]
     there = all(value is not None for value in values)
-    if not there and not component.is_never_null:
+    if not there and not component.part.is_never_null:
         return None
     number = int if entry.value_type == INTEGER else float
-    if not component.part.is_of_values:
+    if not component.part.needs_values:
         values = []
     read = [number(value) if there else number(0) for value in values]
-    scalars = component.part.of_record(number(there), *read)
+    scalars = component.part.lift_record(number(there), *read)
     if entry.monoid == ADD_WIDE:
         scalars = (*scalars, 0)
     return scalars if entry.monoid.width > 1 else scalars[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 
 MARKS = {"either", "plain", "refused", "table"}
 _HEAD = re.compile(r"-- (?P<name>[^\[\n]+?)(?: \[(?P<mark>\w+)\])?")

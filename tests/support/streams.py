@@ -18,7 +18,7 @@ from muntin.api.stream import stream
 from muntin.model.query import Query
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows import Window, hopping, tumbling
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from muntin.spark.stream.source import SETTINGS
 from tests.support.answers import assert_same, plain
 

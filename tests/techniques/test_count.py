@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from muntin.aggregates import monoids as mo
 from muntin.model.time import SECOND
 from muntin.model.windows import Edges, Slicing, Window
-from muntin.optimizer.costs import operations_per_slice
+from muntin.optimizer.operations import operations_per_slice
 from muntin.techniques.table import TECHNIQUES
 from tests.support.counted_operations import operations_of_fold, operations_of_slides
 from tests.support.examples import examples
@@ -165,7 +165,7 @@ def test_equation_7_for_slick_deque(sizes):
 
 @pytest.mark.parametrize("technique", ["subtract", "two_stacks_lite", "flat_fit", "slick_deque"])
 def test_machine_code_counts_as_python_does(technique):
-    sizes = [5, 33] if TECHNIQUES[technique].many else [33]
+    sizes = [5, 33] if TECHNIQUES[technique].has_many_sizes else [33]
     assert counted(technique, sizes, slides=300) == counted(
         technique, sizes, slides=300, compiled=True
     )

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from muntin.model.time import SECOND
 from muntin.model.windows import Edges, Window
-from muntin.optimizer.costs import Load, deque_length, load_of, operations_of
 from muntin.optimizer.edges import distinct, edge_rate, edges_of
+from muntin.optimizer.operations import Load, deque_length, load_of, operations_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,10 +82,16 @@ class GroupCost:
     # The fixed cost of a tree: λ with Weave Share, the rate of the finest slices with TriWeave.
     overhead: float
     technique: str = "panes"
+    # Windows that overlap less are combined anew from all their slices.
+    least_overlap: float = 0.0
 
     def omega(self, load: Load, rate: float) -> float:
         """Returns Ω, the final combines per slice."""
-        return operations_of(self.technique)(load, rate)
+        count = operations_of(self.technique)
+        if not self.least_overlap:
+            return count(load, rate)
+        rest = load.overlapping(self.least_overlap)
+        return load.overlap - rest.overlap + (count(rest, rate) if rest.count else 0.0)
 
     def tree(self, group: Group) -> float:
         """Returns λ + E·Ω (equation 1)."""

@@ -4,7 +4,7 @@ Guirguis et al., section 5.1. Few groups are counted exactly. For many, the cost
 estimate that is exact for pairs. For very many, a sample is woven and the rest assigned.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.trees import PeriodicTree
 from muntin.model.workload import Workload
+from muntin.optimizer.choose_techniques import technique_in_groups
 from muntin.optimizer.trees import nodes_of, plan_of, tree_of
 from muntin.optimizer.weave_share.groups import (
     Group,
@@ -119,22 +120,28 @@ def weave_exactly(groups: Sequence[Group], cost: GroupCost) -> list[Group]:
     return list(trees.values())
 
 
-def grouped_plan(
-    strategy: str, workload: Workload, split: Callable[[list[Group]], Sequence[Group]]
-) -> Plan:
-    """Returns a plan with a flat tree for each group that `split` makes of a grouping's windows."""
+def cost_of_groups(queries: Sequence[Query], workload: Workload) -> GroupCost:
+    """Returns the cost of groups of a grouping's windows, with Ω of the technique that will run.
+
+    The overhead of a tree is λ, the event rate of one key.
+    """
+    technique, least_overlap = technique_in_groups(nodes_of(queries), workload)
+    return GroupCost(
+        overhead=workload.rate / workload.keys,
+        technique=technique,
+        least_overlap=least_overlap,
+    )
+
+
+def weave(workload: Workload) -> Plan:
+    """Plans by Weave Share: a flat tree for each group of a grouping's windows."""
 
     def grow(queries: tuple[Query, ...]) -> list[PeriodicTree]:
         nodes = {node.window: node for node in nodes_of(queries)}
+        cost = cost_of_groups(queries, workload)
         return [
             tree_of(queries[0].grouping, [nodes[window] for window in group.windows], workload)
-            for group in split(same_edges(nodes))
+            for group in weave_groups(same_edges(nodes), cost)
         ]
 
-    return plan_of(strategy, workload, grow)
-
-
-def weave(workload: Workload, *, technique: str = "two_stacks") -> Plan:
-    """Plans by Weave Share with a technique's Ω; λ is the event rate of one key."""
-    cost = GroupCost(overhead=workload.rate / workload.keys, technique=technique)
-    return grouped_plan("weave", workload, lambda groups: weave_groups(groups, cost))
+    return plan_of("weave", workload, grow)

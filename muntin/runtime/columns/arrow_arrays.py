@@ -4,11 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from muntin.runtime.columns.partials import Float64s, Int64s
-from muntin.techniques.compiled.compile import inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 Bytes = NDArray[np.uint8]
 
@@ -69,17 +68,39 @@ def fixed_rows(values: NDArray[Any]) -> pa.Array:
     return arrow_of(np.arange(len(values) + 1) * size, values)
 
 
-def trimmed_rows(values: NDArray[Any], lengths: Int64s) -> pa.Array:
+def byte_runs(offsets: Int64s, data: NDArray[Any]) -> ByteRows:
+    """Returns the bytes of `data[offsets[i] : offsets[i + 1]]` as row i."""
+    size = data.itemsize
+    return ByteRows(offsets[:-1] * size, offsets[1:] * size, data.view(np.uint8))
+
+
+def trimmed_rows(values: NDArray[Any], lengths: Int64s) -> ByteRows:
     """Returns the first bytes of each element or row of a matrix, `lengths[i]` of row i."""
-    size = values.nbytes // max(len(values), 1)
-    matrix = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), size)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    return arrow_of(offsets, matrix[np.arange(size) < lengths[:, None]])
+    starts = np.arange(len(values)) * (values.nbytes // max(len(values), 1))
+    return ByteRows(starts, starts + lengths, np.ascontiguousarray(values).view(np.uint8).ravel())
 
 
-def join_rows(*columns: pa.Array) -> pa.Array:
-    """Returns the bytes of each row of all columns, one behind the other."""
-    return pc.binary_join_element_wise(*columns, pa.scalar(b"", pa.large_binary()))
+def join_rows(*columns: ByteRows) -> pa.Array:
+    """Returns the bytes of row i of all columns, one behind the other, as row i of an Arrow
+    column."""
+    offsets = np.zeros(len(columns[0].starts) + 1, np.int64)
+    np.cumsum(sum(column.ends - column.starts for column in columns), out=offsets[1:])
+    data = np.empty(offsets[-1], np.uint8)
+    _join(columns, offsets, data)
+    return arrow_of(offsets, data)
+
+
+def _copy_bytes(columns: Any, offsets: Any, data: Any) -> None:
+    for row in range(len(offsets) - 1):
+        place = offsets[row]
+        for column in columns:
+            start, size = column.starts[row], column.ends[row] - column.starts[row]
+            for byte in range(size):
+                data[place + byte] = column.data[start + byte]
+            place += size
+
+
+_join: Any = compile_kernel(_copy_bytes)
 
 
 def _number_at(data: Any, start: Any, size: Any) -> Any:
@@ -96,4 +117,4 @@ def _put_number(data: Any, start: Any, size: Any, word: Any) -> None:
         data[start + byte] = np.uint8((np.int64(word) >> np.int64(8 * byte)) & 255)
 
 
-number_at, put_number = inlined(_number_at), inlined(_put_number)
+number_at, put_number = inline(_number_at), inline(_put_number)

@@ -54,7 +54,7 @@ class StepResult:
     """The answers of a step, and the state after it."""
 
     answers: list[pa.RecordBatch]
-    # None if nothing is left to remember.
+    # None if no key has a state.
     state: bytes | None
     # The least watermark that closes an open window.
     due: int | None
@@ -85,8 +85,10 @@ class StreamSteps:
         outcome = _Step(self._tree, self._layout, streams, new).run(until)
         return StepResult(
             answers=outcome.answers,
-            state=to_state(outcome.left, names, entries) if outcome.left.count else None,
-            due=_due(finders, outcome.left),
+            state=to_state(outcome.open_windows, names, entries)
+            if outcome.open_windows.count
+            else None,
+            due=_due(finders, outcome.open_windows),
         )
 
 
@@ -101,11 +103,11 @@ def _due(streams: Sequence[Discretizer], left: OpenWindows) -> int | None:
 @dataclass(frozen=True, kw_only=True)
 class _Outcome:
     answers: list[pa.RecordBatch]
-    left: OpenWindows
+    open_windows: OpenWindows
 
 
 class _Step:
-    """One step; the state of keys is in arrays with an element for each key."""
+    """One step of a tree."""
 
     def __init__(
         self,
@@ -119,10 +121,11 @@ class _Step:
         self._slots = all_slots(tree, layout.layout)
         self._streams = streams
         self._new = new
-        self._known = new.known
+        self._known = new.open_windows
 
     def run(self, until: int) -> _Outcome:
-        """Find windows, cut slices, answer what has closed, and keep what stays open."""
+        """Finds windows, cuts slices, and returns the answers of windows that have closed and the
+        state of those that stay open."""
         new, known = self._new, self._known
         records = self._records()
         all_edges = [self._find(number, records) for number in range(len(self._streams))]
@@ -136,7 +139,7 @@ class _Step:
                 all_edges, known.windows, self._streams, strict=True
             )
         ]
-        live = np.unique(np.concatenate([each.left.slices for each in all_windows]))
+        live = np.unique(np.concatenate([each.still_open.slices for each in all_windows]))
         values = self._values(rows)
         # The last stream reads the slices that the next step needs.
         edges = [*(each.edges for each in all_windows), rows.slices(live)]
@@ -149,7 +152,9 @@ class _Step:
             component: known.partials[component].where(order).concatenate(column)
             for component, column in columns_of(slice_reads).items()
         }
-        return _Outcome(answers=answers, left=self._state_after(windows, slice_keys, slices))
+        return _Outcome(
+            answers=answers, open_windows=self._state_after(windows, slice_keys, slices)
+        )
 
     def _records(self) -> Records:
         """Returns the new records, a stretch for each key that has some, between two empty ones."""
@@ -164,7 +169,7 @@ class _Step:
         new, stream = self._new, self._streams[number][1]
         windows, memory = self._known.windows[number], self._known.memory[number]
         talk = new.has_records[windows.keys]
-        made = self._known.made[number]
+        made = self._known.user_objects[number]
         carried = DiscretizerState(
             open=np.bincount(new.stretch[windows.keys[talk]], minlength=records.stretches),
             starts=windows.starts[talk],
@@ -174,13 +179,13 @@ class _Step:
             assert made is not None
             texts = [made[key] for key in new.keys_with_records]
             objects = [None if text is None else restore(text, stream.window) for text in texts]
-            carried.made = [None, *objects, None]
+            carried.user_objects = [None, *objects, None]
         edges = stream.find(records, carried)
         for name, values in memory.items():
             values[new.keys_with_records] = carried.memory[name][1:-1]
         if isinstance(stream, CustomDiscretizer):
             assert made is not None
-            for key, custom in zip(new.keys_with_records, carried.made[1:-1], strict=True):
+            for key, custom in zip(new.keys_with_records, carried.user_objects[1:-1], strict=True):
                 made[key] = save(custom, stream.window)
         return edges
 
@@ -201,7 +206,7 @@ class _Step:
         for (number, _), parts in zip(self._streams, reads, strict=True):
             if not len(parts[0].rows):
                 continue
-            # The key of the record before.
+            # A window's key is that of the row before its read.
             keys = self._known.keys.take(pa.array(rows.keys[parts[0].rows - 1])).combine_chunks()
             columns = {name: keys.column(name).combine_chunks() for name in keys.column_names}
             node, layout = self._tree.nodes[number], self._layout.layout
@@ -227,8 +232,9 @@ class _Step:
             count=len(chosen),
             before=known.before.each(lambda facts: facts[chosen]),
             memory=[{name: memory[name][chosen] for name in memory} for memory in known.memory],
-            made=[
-                None if texts is None else [texts[key] for key in chosen] for texts in known.made
+            user_objects=[
+                None if texts is None else [texts[key] for key in chosen]
+                for texts in known.user_objects
             ],
             windows=[replace(opened, keys=place[opened.keys]) for opened in windows],
             slice_keys=place[slice_keys],

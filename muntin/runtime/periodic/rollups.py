@@ -40,7 +40,7 @@ def is_cut(cells: Int64s, width: int, begins: Mapping[Window, tuple[int, int]]) 
             continue
         size = window.size
         for since, until, phase, period in (
-            (window.begin_of(first), window.begin_of(last), 0, window.begin_period),
+            (window.start_of(first), window.start_of(last), 0, window.start_period),
             (first + size, last + size, size, window.slide),
         ):
             # The first such edge after the begin of the cell.

@@ -87,7 +87,7 @@ class TreeRuntime:
         nothing = Partials(
             keys=np.empty(0, np.int64),
             starts=np.empty(0, np.int64),
-            columns={each.component: each.missing(0) for each in self._layout.storages},
+            columns={each.component: each.missing_partials(0) for each in self._layout.storages},
         )
         yield from self._descend(None, nothing, Position(END, END))
 
@@ -123,7 +123,7 @@ def _start(node: Node) -> NodeRuntime:
         for component, technique in zip(aggregate.components, named, strict=True)
     }
     # The parent's intervals that it combines, if that is cheaper than to combine all.
-    offsets = node.parent.reads(node.window) if node.parent and node.picks else None
+    offsets = node.parent.fewest_starts(node.window) if node.parent and node.reads_fewest else None
     return NodeRuntime(node.window, techniques, node.parent, offsets)
 
 

@@ -1,9 +1,9 @@
 """The most frequent values of windows, from exact counts: as lists, as `approx_top_k` answers them,
 and as sketches, as `approx_top_k_accumulate` does.
 
-Sketches have the form of DataSketches' `ItemsSketch`: values with their counts, less an offset that
-is the most that a count may be off by. Here all counts are known, and so are those of values that
-no longer fit: the offset is the greatest of them, and zero if all fit.
+Sketches have the form of DataSketches' `ItemsSketch`: values with their counts, less an offset,
+which is the greatest error of a count. Here all counts are exact: the offset is the greatest count
+of a value that does not fit the sketch, and zero if all fit.
 """
 
 from functools import cache
@@ -11,11 +11,10 @@ from math import ceil, log
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from muntin.aggregates.parameters import items_tracked, top_k
 from muntin.runtime.columns.arrow_arrays import (
-    arrow_of,
+    byte_runs,
     fixed_rows,
     join_rows,
     rows_of,
@@ -55,13 +54,13 @@ _DIGITS_OF_AN_INT = 9
 
 
 def items_sketches(sets: WindowSets, parameters: tuple[str, ...], kind: str) -> pa.Array:
-    """Returns the sketch of each window's values, of a type of Spark's by its name."""
+    """Returns the sketch of each window's values; `kind` is the name of their type in Spark."""
     most_bits = _bits_of(items_tracked(parameters))
-    entries, column = sets.folding.ranked, sets.folding.column
+    entries, column = sets.folding.ranked_entries, sets.folding.column
     room = _room(most_bits)
     # The first value that has no room is the most that any count is off by.
     starts = offsets_of(np.minimum(sets.sizes, room + 1))
-    places, counts = ranked_counts.leaders(entries, sets.lows, sets.highs, starts)
+    places, counts = ranked_counts.find_most_frequent(entries, sets.lows, sets.highs, starts)
     offsets = np.zeros(len(sets), np.int64)
     full = sets.sizes > room
     offsets[full] = counts[starts[1:][full] - 1]
@@ -82,14 +81,15 @@ def items_sketches(sets: WindowSets, parameters: tuple[str, ...], kind: str) -> 
     firsts = offsets_of(sizes)
     return join_rows(
         trimmed_rows(preambles, np.where(is_empty, _SHORT_WORDS, _LONG_WORDS) * _WORD),
-        arrow_of(firsts * _WORD, left[is_left].astype("<i8")),
-        arrow_of(np.append(items.starts, len(items.data))[firsts], items.data),
+        byte_runs(firsts, left[is_left].astype("<i8")),
+        byte_runs(np.append(items.starts, len(items.data))[firsts], items.data),
     )
 
 
 def with_null_counts(sketches: pa.Array, nulls: Int64s) -> pa.Array:
     """Returns each sketch with the number of nulls behind it, the highest byte first."""
-    return join_rows(sketches, fixed_rows(nulls.astype(">i8")))
+    counts = byte_runs(np.arange(len(nulls) + 1), nulls.astype(">i8"))
+    return join_rows(rows_of(sketches), counts)
 
 
 def _room(bits: int) -> int:
@@ -109,9 +109,10 @@ def _items(column: SetColumn, entries: Int64s, kind: str) -> pa.Array:
     """Returns the bytes of the values of some entries."""
     codes, values = column.codes[entries], column.coding.values
     if values is not None:
-        texts = values.cast(pa.large_binary())
-        lengths = pc.binary_length(texts).to_numpy(zero_copy_only=False).astype("<i4")
-        return join_rows(fixed_rows(lengths), texts).take(pa.array(codes))
+        texts = rows_of(values)
+        lengths = (texts.ends - texts.starts).astype("<i4")
+        lengths_first = join_rows(byte_runs(np.arange(len(values) + 1), lengths), texts)
+        return lengths_first.take(pa.array(codes))
     tag, dtype = _TAGGED.get(kind, (None, _ALONE.get(kind, "<i8")))
     if kind.startswith("decimal"):
         digits = int(kind.removeprefix("decimal(").partition(",")[0])
@@ -130,16 +131,16 @@ def top_items(sets: WindowSets, parameters: tuple[str, ...]) -> pa.Array:
     The most frequent comes first, and of several as frequent ones the least. `parameters` are those
     of the call.
     """
-    entries, column = sets.folding.ranked, sets.folding.column
+    entries, column = sets.folding.ranked_entries, sets.folding.column
     starts = offsets_of(np.minimum(sets.sizes, top_k(parameters)))
-    places, counts = ranked_counts.leaders(entries, sets.lows, sets.highs, starts)
+    places, counts = ranked_counts.find_most_frequent(entries, sets.lows, sets.highs, starts)
     items = decode(column.codes[entries.entries[places]], column.coding)
     return _lists(starts, items, counts)
 
 
 def with_nulls(tops: pa.Array, nulls: Int64s, parameters: tuple[str, ...]) -> pa.Array:
-    """Returns the most frequent values of each window among these and null, which occurs so often.
-    Null comes behind values that are as frequent."""
+    """Returns the most frequent of each window's values and null, which occurs `nulls[i]` times.
+    Null comes after values that are as frequent."""
     k = top_k(parameters)
     sizes = tops.value_lengths().to_numpy(zero_copy_only=False)
     rows = np.flatnonzero(nulls)

@@ -44,7 +44,7 @@ class Level:
         assert self.cells is not None
         return self.cells.size
 
-    def begin_of(self, instant: int) -> int:
+    def start_of(self, instant: int) -> int:
         """Returns the begin of the cell that an instant is in.
 
         For a watermark that is the end of the last cell that it has passed.

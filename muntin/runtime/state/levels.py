@@ -74,13 +74,13 @@ class Levels:
         rows among them. None if there are none.
         """
         end = max(last + window.size for window, (_, last) in begins.items())
-        begin = min(window.begin_of(first) for window, (first, _) in begins.items())
+        begin = min(window.start_of(first) for window, (first, _) in begins.items())
         spans = Spans.of(begin, end)
         found = []
         for number in range(len(self._levels) - 1, finest, -1):
             level = self._levels[number]
             # The watermark has passed no other cells.
-            table = self._at(number, spans.before(level.begin_of(self._until)))
+            table = self._at(number, spans.before(level.start_of(self._until)))
             if table is not None:
                 starts = starts_of(table, self._layout)
                 cells = np.unique(starts)
@@ -111,7 +111,7 @@ class Levels:
     def _new_cells(self, number: int, given: int) -> pa.Table | None:
         """Returns rows for the cells that the watermark has just passed, and late ones."""
         level = self._levels[number]
-        first, end = level.begin_of(given), level.begin_of(self._until)
+        first, end = level.start_of(given), level.start_of(self._until)
         passed = [] if first == end else list(self._stores[number - 1].rows(Spans.of(first, end)))
         new = self._new[number - 1]
         if new is not None:
@@ -161,7 +161,7 @@ class Levels:
         for level, store in zip(self._levels, self._stores, strict=True):
             made: pa.Table | None = rows
             if level.cells is not None:
-                made = starting_in(Spans.of(-END, level.begin_of(given)), rows, self._layout)
+                made = starting_in(Spans.of(-END, level.start_of(given)), rows, self._layout)
                 made = (
                     combine_into_cells(made, self._layout, level.cells) if made.num_rows else None
                 )
@@ -177,6 +177,6 @@ def finest_from(levels: Sequence[Level], watermark: int) -> list[int]:
     found = [-END]
     for level, above in reversed(list(pairwise(levels))):
         first = level.kept_from(watermark)
-        begin = above.begin_of(first)
+        begin = above.start_of(first)
         found.append(max(found[-1], begin if begin == first else begin + above.width))
     return found[::-1]

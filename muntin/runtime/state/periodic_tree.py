@@ -90,7 +90,7 @@ class PeriodicStreamTree(StreamTree):
         return self.layout, self.tree.slicing
 
     @property
-    def arriving(self) -> tuple[str, ...]:
+    def arriving_columns(self) -> tuple[str, ...]:
         return (*columns_of(self.layout), EVENTS)
 
     @cached_property
@@ -98,7 +98,7 @@ class PeriodicStreamTree(StreamTree):
         """The slices, then the levels of the tree."""
         # A coarser level is kept for as long as finer ones, since it costs little. A finer one is
         # kept for a cell of the next one longer: a change of levels takes over whole cells.
-        needed = islice(accumulate(self.tree.keeps, max, initial=self.retain), 1, None)
+        needed = islice(accumulate(self.tree.retention, max, initial=self.retain), 1, None)
         longer = (*(window.size for window in self.tree.levels), 0)
         return tuple(
             Level(cells=cells, keep=keep + more)

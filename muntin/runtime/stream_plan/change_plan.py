@@ -101,7 +101,7 @@ def change_plan(
     for stored, home in zip(trees, homes, strict=True):
         there = () if home is None else home.tree.queries
         for name, part in plan.queries_of(stored.tree).items():
-            is_same = name in moved or part.asked.name in change.same
+            is_same = name in moved or part.whole_query.name in change.same
             if not (run_as(name) in there and is_same):
                 starts[name] = stored.complete_from(part, given)
     moved_at, leaving = _move_queries(running, plan, moved, starts)
@@ -132,7 +132,7 @@ def _complete_from(
     complete: dict[str, int | None] = {}
     for tree in plan.trees:
         for name, part in plan.queries_of(tree).items():
-            query = part.asked.name
+            query = part.whole_query.name
             if query not in leaving:
                 first = starts[name] if name in starts else running.complete_from[query]
                 # A query is complete from where all its grouping sets are.

@@ -86,7 +86,7 @@ class StoredPeriodicTree(StoredTree):
             *(column.since for column in self.components if column.component in wanted),
             *(epoch.until for epoch in self.epochs if not epoch.slicing.cuts(window)),
         ]
-        firsts = [window.first_begun_from(limit) for limit in limits if limit is not None]
+        firsts = [window.first_starting_from(limit) for limit in limits if limit is not None]
         if given is not None:
             firsts.append(window.first_after(given - window.size))
         return max(firsts, default=None)
@@ -111,7 +111,7 @@ class StoredPeriodicTree(StoredTree):
             kept_from = reached if kept_from is None else max(kept_from, reached)
             # Of the past that only coarser levels have, these say where it is cut.
             for level, until in zip(levels[1:], finest_from(levels, change.given), strict=False):
-                edges = Edges(period=level.width, phase=level.begin_of(0))
+                edges = Edges(period=level.width, phase=level.start_of(0))
                 epochs.append(Epoch(slicing=Slicing(edges=(edges,), rate=0.0), until=until))
             if slicing.edges != tree.slicing.edges:
                 epochs.append(Epoch(slicing=slicing, until=since))

@@ -95,7 +95,7 @@ class StreamPlan:
         for query in self.user_queries:
             first = found.get(query.name)
             if first is not None and isinstance(query, Query) and isinstance(query.window, Window):
-                found[query.name] = query.window.begin_of(first)
+                found[query.name] = query.window.start_of(first)
         return found
 
     def dropped_among(self, queries: Iterable[Query | PlainQuery]) -> list[str]:

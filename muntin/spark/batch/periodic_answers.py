@@ -15,7 +15,7 @@ from muntin.model.trees import Node
 from muntin.runtime.slicer.packing import TREE
 from muntin.spark.batch.compiled_answers import TreeRun, combine_slices
 from muntin.spark.batch.native_combine import combine_natively
-from muntin.spark.batch.pass_slices import PassSlices, in_order
+from muntin.spark.batch.pass_slices import PassSlices, order_by_bucket
 from muntin.spark.batch.shared_answers import NodeAnswers, SharedAnswers
 from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import key_column
@@ -23,7 +23,7 @@ from muntin.spark.binding.relations import Relations
 from muntin.spark.output.numbered_rows import project_parts
 from muntin.spark.output.project import RESERVED, from_columns, from_slots
 from muntin.spark.output.stacking import CombinedAnswers, Stack
-from muntin.sql_text import squeeze
+from muntin.sql_text import collapse_spaces
 
 
 class PeriodicAnswers(SharedAnswers):
@@ -46,7 +46,7 @@ class PeriodicAnswers(SharedAnswers):
         self._slices: dict[int, PassSlices] = {}
         passes: dict[Pass | int, list[int]] = {}
         for place, bound in enumerate(trees):
-            passes.setdefault(bound.tree.made_in or place, []).append(place)
+            passes.setdefault(bound.tree.slicing_pass or place, []).append(place)
         for shared, places in passes.items():
             slices = PassSlices(
                 {place: trees[place] for place in places},
@@ -60,7 +60,11 @@ class PeriodicAnswers(SharedAnswers):
     @cached_property
     def _key_columns(self) -> Mapping[str, str]:
         # Keys that are in no grouping set are columns, too.
-        keys = {squeeze(key) for part in self._parts for key in part.asked.key_expressions.values()}
+        keys = {
+            collapse_spaces(key)
+            for part in self._parts
+            for key in part.whole_query.key_expressions.values()
+        }
         return {key: key_column(index) for index, key in enumerate(sorted(keys))}
 
     def _passes_of(self, places: Iterable[int]) -> list[PassSlices]:
@@ -80,7 +84,7 @@ class PeriodicAnswers(SharedAnswers):
 
     def _shared_answer(self, query: Query) -> DataFrame:
         compiled = self._compiled_parts(query)
-        frames = [self._combined_by_spark(part) for part in query.parts if part not in compiled]
+        frames = [self._answer_by_spark(part) for part in query.parts if part not in compiled]
         if compiled:
             answers = self._combine(compiled, is_stored=True)
             if len(compiled) == 1:
@@ -107,8 +111,8 @@ class PeriodicAnswers(SharedAnswers):
             )
         )
 
-    def _combined_by_spark(self, part: Query) -> DataFrame:
-        """Returns the answer to a part that the compiled runtime does not take."""
+    def _answer_by_spark(self, part: Query) -> DataFrame:
+        """Returns the answer to a part that compiled code does not combine."""
         place = self._place[part.name]
         bound = self._trees[place]
         if bound.tree.engine is Engine.SPARK:
@@ -116,17 +120,17 @@ class PeriodicAnswers(SharedAnswers):
         slices = self._slices[place]
         if len(slices.parts) > 1:
             slices.store_rows()
-        node = bound.tree.answering([part]).nodes[-1]
+        node = bound.tree.restrict_to([part]).nodes[-1]
         rows = slices.rows
         frame = combine_natively(node, rows.frame, rows.slices[place], bound.types)
-        return self._project(part, from_columns(node)).apply(self._with_left_out(frame, [part]))
+        return self._project(part, from_columns(node)).apply(self._with_null_keys(frame, [part]))
 
     def stacks(
         self, is_at_once: Callable[[CombinedAnswers], bool]
     ) -> Iterator[Stack | CombinedAnswers]:
         """Yields the answers of all queries, as `SharedAnswers.stacks` does."""
         for slices in self._passes_of(self._slices):
-            # Spark combines some answers from the rows that others are packed from.
+            # Some answers are combined by Spark from rows that are packed for the others, too.
             if slices.has_rows_for_spark:
                 slices.store_rows()
         yield from super().stacks(is_at_once)
@@ -139,12 +143,12 @@ class PeriodicAnswers(SharedAnswers):
             own = [part for part in parts if self._place[part.name] == place]
             if not own:
                 continue
-            tree = bound.tree.answering(own)
+            tree = bound.tree.restrict_to(own)
             layout = self._slices[place].rows.slicer_trees[place].layout
             runs[place] = TreeRun(tree=tree, layout=layout, first=len(nodes))
             nodes += tree.nodes
             for part in own:
-                node = tree.nodes[tree.number_of(part.name)]
+                node = tree.nodes[tree.node_index(part.name)]
                 aggregates[part.name] = from_slots(node, layout, bound)
         passes = self._passes_of(runs)
         if is_stored:
@@ -152,22 +156,22 @@ class PeriodicAnswers(SharedAnswers):
             frames = (each.slices().where(f"{TREE} IN ({numbers})") for each in passes)
             rows = reduce(DataFrame.unionAll, frames)
         else:
-            rows = in_order([each.packed for each in passes])
+            rows = order_by_bucket([each.packed_partials for each in passes])
         frame = combine_slices(runs, rows, self._key_fields(runs))
         return NodeAnswers(
-            nodes=nodes, frame=self._with_left_out(frame, parts), aggregates=aggregates
+            nodes=nodes, frame=self._with_null_keys(frame, parts), aggregates=aggregates
         )
 
-    def _with_left_out(self, frame: DataFrame, parts: Iterable[Query]) -> DataFrame:
+    def _with_null_keys(self, frame: DataFrame, parts: Iterable[Query]) -> DataFrame:
         """Returns answers with nulls for the keys that the grouping sets of some parts leave out.
 
-        Spark adds them: a type that the compiled runtime does not take would not go to Python.
+        They are added in Spark, since not every type of key can go to Python.
         """
-        left_out = {squeeze(key) for part in parts for key in part.left_out.values()}
+        null_keys = {collapse_spaces(key) for part in parts for key in part.null_keys.values()}
         nulls = [
             lit(None).cast(self._key_types[key]).alias(name)
             for key, name in self._key_columns.items()
-            if key in left_out and name not in frame.columns
+            if key in null_keys and name not in frame.columns
         ]
         return frame.select("*", *nulls) if nulls else frame
 

@@ -23,8 +23,8 @@ from muntin.spark.engine.plan_reuse import store
 from muntin.spark.engine.settings import SettingsOfAnalysis
 from muntin.spark.output.stacking import (
     QUERY,
-    by_columns,
     check_names,
+    stack_by_columns,
     union_long_form,
     with_query_name,
 )
@@ -47,7 +47,9 @@ class Results(Mapping[str, DataFrame]):
         self._settings = SettingsOfAnalysis(relations.session)
         self.plan = bound.plan
         # Before any statement over them is analysed.
-        self._stored = [store(self._relations.whole(each)) for each in self.plan.stored]
+        self._stored = [
+            store(self._relations.rows_to_store(each)) for each in self.plan.stored_relations
+        ]
         families: dict[Family, list[BoundPeriodicTree]] = {}
         for tree in bound.periodic_trees:
             families.setdefault(tree.tree.grouping.family, []).append(tree)
@@ -57,7 +59,7 @@ class Results(Mapping[str, DataFrame]):
             *(DataWindowAnswers([tree], *shared) for tree in bound.data_trees),
         ]
         self._answers: dict[str, DataFrame] = {}
-        for query in self.plan.plain:
+        for query in self.plan.plain_queries:
             self._answers[query.name] = self._relations.check(query)
 
     def __getitem__(self, name: str) -> DataFrame:
@@ -72,12 +74,12 @@ class Results(Mapping[str, DataFrame]):
     def _answer_alone(self, name: str) -> DataFrame:
         """Returns the answer to a query that shares with one that fails.
 
-        Queries that cannot fail go on sharing; every other is answered by itself.
+        Queries that cannot fail share among themselves; any other is answered by itself.
         """
-        # What is stored may have failed, too.
+        # The stored relations may be what fails.
         self._release_relations()
-        if self._safe is not None and name in self._safe:
-            return self._safe[name]
+        if self._safe_results is not None and name in self._safe_results:
+            return self._safe_results[name]
         return self._results_of([self.plan.query(name)], UNSHARED)[name]
 
     def _answer_alone_if_shared(self, name: str) -> DataFrame | None:
@@ -87,14 +89,14 @@ class Results(Mapping[str, DataFrame]):
             return self._answer_alone(name)
 
     @cached_property
-    def _safe(self) -> "Results | None":
-        """The answers to the sharing queries that fail for no event."""
+    def _safe_results(self) -> "Results | None":
+        """The answers to the sharing queries that cannot fail; None if there are none."""
         by_spark = {name for tree in self.plan.periodic_trees for name in tree.combined_by_spark}
         safe = [
             query
             for query in self.plan.queries
             if isinstance(query, Query)
-            and query.name in self.plan.sharing
+            and query.name in self.plan.sharing_queries
             and not by_spark.intersection(part.name for part in query.parts)
             and not self._relations.may_fail(query.parts)
         ]
@@ -143,11 +145,14 @@ class Results(Mapping[str, DataFrame]):
         """
         shared = [query for query in self.plan.queries if isinstance(query, Query)]
         check_names({query.name: [each.name for each in query.columns] for query in shared}, column)
-        check_names({query.name: self[query.name].columns for query in self.plan.plain}, column)
+        check_names(
+            {query.name: self[query.name].columns for query in self.plan.plain_queries}, column
+        )
         with self._settings.restore():
             frames = [frame for each in self._shared for frame in each.long_form(column)]
             frames += [
-                with_query_name(query.name, self[query.name], column) for query in self.plan.plain
+                with_query_name(query.name, self[query.name], column)
+                for query in self.plan.plain_queries
             ]
             return union_long_form(frames)
 
@@ -182,10 +187,10 @@ class Results(Mapping[str, DataFrame]):
         )
         try:
             with self._settings.restore():
-                stacks = [stack for each in self._shared for stack in each.stacks(to.is_at_once)]
+                stacks = [stack for each in self._shared for stack in each.stacks(to.fits_one_job)]
                 # A plain query may have an order, which is that of its files.
-                for query in self.plan.plain:
-                    stacks += by_columns({query.name: self[query.name]})
+                for query in self.plan.plain_queries:
+                    stacks += stack_by_columns({query.name: self[query.name]})
             to.write(stacks, list(self), self._answer_alone_if_shared)
         finally:
             for each in self._shared:
@@ -204,7 +209,7 @@ class Results(Mapping[str, DataFrame]):
     def _how_answered(self, query: Query | PlainQuery) -> str:
         if isinstance(query, PlainQuery):
             return f"by Spark alone: {query.reason}"
-        return "shared" if query.name in self.plan.sharing else "alone"
+        return "shared" if query.name in self.plan.sharing_queries else "alone"
 
     def release(self) -> None:
         """Free Spark's storage; the DataFrames stay valid, and are computed again."""

@@ -14,7 +14,7 @@ from muntin.model.trees import Tree, TreeNode
 from muntin.model.windows import Window
 from muntin.runtime.periodic.tree import NODE
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.relations import Relations, naming_query, naming_refused_query
+from muntin.spark.binding.relations import Relations, name_query_in_errors, naming_refused_query
 from muntin.spark.engine.plan_reuse import store
 from muntin.spark.output.numbered_rows import NUMBER
 from muntin.spark.output.project import Bounds, Projection, projection
@@ -22,12 +22,12 @@ from muntin.spark.output.stacking import (
     QUERY,
     CombinedAnswers,
     Stack,
-    by_columns,
     long_form,
     stack_answers,
+    stack_by_columns,
     with_query_name,
 )
-from muntin.sql_text import squeeze
+from muntin.sql_text import collapse_spaces
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class NodeAnswers:
 
 
 class SharedAnswers(ABC):
-    """The answers of queries whose trees are computed together.
+    """Answers queries whose trees are computed together.
 
     A tree answers parts of queries, one for each grouping set. Most queries have just one part:
     themselves. `answer_alone` answers a query by itself, if a query that it shares with fails.
@@ -59,7 +59,7 @@ class SharedAnswers(ABC):
         self._answer_alone = answer_alone
         self._stored_answers: DataFrame | None = None
         self._parts = [part for bound in trees for part in plan.queries_of(bound.tree).values()]
-        self.queries = {part.asked.name: part.asked for part in self._parts}
+        self.queries = {part.whole_query.name: part.whole_query for part in self._parts}
         # The tree that answers each part, by its place.
         self._place = {
             name: place for place, bound in enumerate(trees) for name in bound.tree.queries
@@ -72,16 +72,18 @@ class SharedAnswers(ABC):
 
     @abstractmethod
     def _is_computable(self, query: Query) -> bool:
-        """Whether no event fails a query that shares with this one."""
+        """Whether no event fails this query, or one that it shares slices with."""
 
     @abstractmethod
     def _shared_answer(self, query: Query) -> DataFrame:
-        """Returns the answer to a query that shares."""
+        """Returns the answer to a query from slices or records that it may share."""
 
     @abstractmethod
     def _combine(self, parts: Sequence[Query], *, is_stored: bool = False) -> NodeAnswers:
-        """Returns the answers to some parts by the compiled runtime; with `is_stored`, from the
-        slices that Spark stores for several answers."""
+        """Returns the answers of the compiled runtime to some parts.
+
+        With `is_stored`, they are made of slices that Spark stores for several answers.
+        """
 
     @abstractmethod
     def release(self) -> None:
@@ -110,7 +112,7 @@ class SharedAnswers(ABC):
         query = self.queries[name]
         if self._is_left_to_spark(query):
             return self._plain_answer(query)
-        with naming_query(query):
+        with name_query_in_errors(query):
             if not self._is_computable(query):
                 return self._answer_alone(name)
             return self._shared_answer(query)
@@ -119,7 +121,7 @@ class SharedAnswers(ABC):
         self, is_at_once: Callable[[CombinedAnswers], bool]
     ) -> Iterator[Stack | CombinedAnswers]:
         """Yields the answers of all queries: a frame for each set of columns, or one frame for all
-        if `is_at_once` accepts it.
+        if `fits_one_job` accepts it.
 
         Use each frame once. The first computes all that the compiled runtime answers. If there are
         others, Spark stores the answers until `release_answers`.
@@ -142,7 +144,7 @@ class SharedAnswers(ABC):
             if len(stacks) > 1 and self._stored_answers is None:
                 self._stored_answers = store(answers.frame)
             yield from stacks
-        yield from by_columns(
+        yield from stack_by_columns(
             {name: self.answer(name) for name in self.queries if name not in compiled}
         )
 
@@ -165,7 +167,7 @@ class SharedAnswers(ABC):
             parts = parts_of(compiled)
             # Answers with an order are made of stored slices. Then these are, too.
             answers = self._combine(parts, is_stored=any(query.ending for query in others))
-            called = {part.name: part.asked.name for part in parts}
+            called = {part.name: part.whole_query.name for part in parts}
             with naming_refused_query(self.answer, called.values()):
                 projections = self._projections(parts, answers)
                 frames.insert(
@@ -197,7 +199,10 @@ class SharedAnswers(ABC):
             aggregates,
             bound,
             bounds=bounds,
-            plain=self._relations.names_of(part.asked),
+            plain=self._relations.names_of(part.whole_query),
             keys=[self._key_columns[key] for key in bound.tree.grouping.keys],
-            left_out={name: self._key_columns[squeeze(key)] for name, key in part.left_out.items()},
+            null_keys={
+                name: self._key_columns[collapse_spaces(key)]
+                for name, key in part.null_keys.items()
+            },
         )

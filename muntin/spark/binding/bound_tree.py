@@ -11,7 +11,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import Grouping, Query
 from muntin.model.trees import DataTree, PeriodicTree, Tree
 from muntin.spark.binding.relations import Relations
-from muntin.sql_text import squeeze
+from muntin.sql_text import collapse_spaces
 
 # Spark's types of aggregates, and of the values of components that are sets of values.
 Types = Mapping[Aggregate | Component, DataType]
@@ -49,17 +49,8 @@ class BoundPlan:
     """A plan that can run on its data, with a bound tree for each of its trees, in their order."""
 
     plan: Plan
-    trees: tuple[BoundTree, ...]
-
-    @property
-    def periodic_trees(self) -> tuple[BoundPeriodicTree, ...]:
-        """The bound trees of periodic windows."""
-        return tuple(tree for tree in self.trees if isinstance(tree, BoundPeriodicTree))
-
-    @property
-    def data_trees(self) -> tuple[BoundDataTree, ...]:
-        """The bound trees of data windows."""
-        return tuple(tree for tree in self.trees if isinstance(tree, BoundDataTree))
+    periodic_trees: tuple[BoundPeriodicTree, ...]
+    data_trees: tuple[BoundDataTree, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +91,7 @@ def answer_types(
     first = groupings[0]
     keys = list(dict.fromkeys(key for grouping in groupings for key in grouping.keys))
     filters = list(dict.fromkeys(each.where for each in groupings if each.where is not None))
-    # A filter may stand for others only if each is a condition.
+    # Several filters are joined by AND below, so each has to be checked to be a boolean.
     asked = [f"first(({where}))" for where in filters] if len(groupings) > 1 else []
     window = f"window({first.time}, '1 second')"
     sets = sets_of_values(aggregates)
@@ -109,7 +100,7 @@ def answer_types(
     columns = [*keys, window, *calls, *asked]
     conditions = filters if len(filters) == 1 else [f"({where})" for where in filters]
     where = f" WHERE {' AND '.join(conditions)}" if filters else ""
-    text = first.relation.inside(
+    text = first.relation.surround(
         f"SELECT {', '.join(columns)} FROM ", f"{where} GROUP BY {', '.join([*keys, window])}"
     )
     fields = relations.sql(text).schema.fields
@@ -127,17 +118,22 @@ def answer_types(
 def types_of_plain_answer(
     tree: Tree, queries: Mapping[str, Query], relations: Relations
 ) -> AnswerTypes | None:
-    """Returns the types of a tree whose only query Spark answers alone, read off that answer.
+    """Returns the types of a tree with a single query that Spark answers, from the answer's schema.
 
-    None if there are others, or if the answer does not have all keys, aggregates and the window as
-    columns: then `answer_types` asks Spark for them.
+    None if there are more queries, or if some key, aggregate or the window is no column of the
+    answer. Then call `answer_types`.
     """
     (query, *others) = queries.values()
-    if tree.engine is not Engine.SPARK or others or query.whole or sets_of_values(tree.aggregates):
+    if (
+        tree.engine is not Engine.SPARK
+        or others
+        or query.part_of
+        or sets_of_values(tree.aggregates)
+    ):
         return None
     fields = relations.check(query).schema.fields
     by_name = {
-        query.named_alone(column.expression): field
+        query.bare_name(column.expression): field
         for column, field in zip(query.columns, fields, strict=True)
     }
     if not by_name.keys() >= {*query.key_expressions, "window", *query.aggregates}:
@@ -145,7 +141,7 @@ def types_of_plain_answer(
     bounds = by_name["window"].dataType
     assert isinstance(bounds, StructType)
     return AnswerTypes(
-        keys={squeeze(key): by_name[name] for name, key in query.key_expressions.items()},
+        keys={collapse_spaces(key): by_name[name] for name, key in query.key_expressions.items()},
         time=bounds["start"].dataType,
         aggregates={each: by_name[name].dataType for name, each in query.aggregates.items()},
     )
@@ -153,7 +149,7 @@ def types_of_plain_answer(
 
 def value_type_of(component: Component, aggregate: Aggregate, types: Types) -> str:
     """Returns the type of the values in a component's partials, given Spark's types."""
-    if component.value_type is not None:
-        return component.value_type
+    if component.part.value_type is not None:
+        return component.part.value_type
     kind = types[component] if component in types else types[aggregate]
-    return component.representations[0].value_type(kind.simpleString())
+    return component.part.all_representations[0].value_type(kind.simpleString())

@@ -24,22 +24,22 @@ def frame_of_relation(relation: Relation, session: SparkSession) -> DataFrame:
     from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
     from pyspark.sql.connect.plan import LogicalPlan
 
-    class Given(LogicalPlan):
+    class FixedPlan(LogicalPlan):
         def plan(self, session: Any) -> Relation:
             return relation
 
-    frame: Any = ConnectFrame(Given(None), session)  # type: ignore[arg-type]
+    frame: Any = ConnectFrame(FixedPlan(None), session)  # type: ignore[arg-type]
     return frame  # type: ignore[no-any-return]
 
 
 def operator_of(relation: Relation) -> tuple[str, Any]:
-    """Returns what the protocol calls an operator, and its settings."""
+    """Returns the protocol's name of an operator, and its message."""
     name: str = relation.WhichOneof("rel_type")
     return name, getattr(relation, name)
 
 
 def expression_of(expression: Expression) -> tuple[str, Any]:
-    """Returns what the protocol calls an expression, and its parts."""
+    """Returns the protocol's name of an expression, and its message."""
     name: str = expression.WhichOneof("expr_type")
     return name, getattr(expression, name)
 
@@ -50,9 +50,9 @@ def number_of_plan(relation: Relation) -> int | None:
     return int(common.plan_id) if common.HasField("plan_id") else None
 
 
-def over_names(relation: Relation, child: Relation, names: list[str]) -> Relation:
-    """Returns an operator over a child of which each column was named anew; columns are found by
-    name alone."""
+def rename_child_columns(relation: Relation, child: Relation, names: list[str]) -> Relation:
+    """Returns an operator over a child with renamed columns. Numbers of DataFrames are removed, so
+    the server finds columns by name alone."""
     changed = type(relation)()
     changed.CopyFrom(relation)
     name, operator = operator_of(changed)
@@ -60,27 +60,28 @@ def over_names(relation: Relation, child: Relation, names: list[str]) -> Relatio
     inner.Clear()
     inner.to_df.input.CopyFrom(child)
     inner.to_df.column_names.extend(names)
-    kept = type(child)()
-    kept.CopyFrom(inner)
+    renamed = type(child)()
+    renamed.CopyFrom(inner)
     inner.Clear()
-    _strip(changed, numbers=None)
-    getattr(getattr(changed, name), _INPUT).CopyFrom(kept)
+    _normalize(changed, numbers=None)
+    getattr(getattr(changed, name), _INPUT).CopyFrom(renamed)
     return changed
 
 
-def canonical(relation: Relation) -> bytes:
-    """Returns a text that is the same for two plans that differ only in the numbers of their
-    DataFrames."""
+def canonical_bytes(relation: Relation) -> bytes:
+    """Returns a plan as bytes that do not depend on the numbers of its DataFrames."""
     copy = type(relation)()
     copy.CopyFrom(relation)
-    _strip(copy, numbers={})
+    _normalize(copy, numbers={})
     text: bytes = copy.SerializePartialToString(deterministic=True)
     return text
 
 
-def _strip(message: Any, numbers: dict[int, int] | None) -> None:
-    """Numbers DataFrames in the order in which they appear, or removes their numbers; forgets the
-    lines of Python that made them."""
+def _normalize(message: Any, numbers: dict[int, int] | None) -> None:
+    """Numbers DataFrames in the order in which they appear; if `numbers` is None, removes numbers.
+
+    Removes the lines of Python that made the DataFrames, too.
+    """
     for field, value in message.ListFields():
         if field.name == "plan_id":
             if numbers is None:
@@ -95,23 +96,23 @@ def _strip(message: Any, numbers: dict[int, int] | None) -> None:
             else:
                 inside = [value] if hasattr(value, "ListFields") else list(value)
             for each in inside:
-                _strip(each, numbers)
+                _normalize(each, numbers)
 
 
-def relations_in(relation: Relation) -> Iterator[Relation]:
+def walk_relations(relation: Relation) -> Iterator[Relation]:
     """Yields an operator and all below it."""
     yield relation
     for field, value in operator_of(relation)[1].ListFields():
         if field.message_type is relation.DESCRIPTOR:
             for each in [value] if hasattr(value, "ListFields") else value:
-                yield from relations_in(each)
+                yield from walk_relations(each)
 
 
 def paths_of_relation(relation: Relation) -> list[str]:
     """Returns the paths of files that an operator and all below it read."""
     sources = [
         operator.data_source
-        for name, operator in map(operator_of, relations_in(relation))
+        for name, operator in map(operator_of, walk_relations(relation))
         if name == "read"
     ]
     return [

@@ -10,21 +10,21 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 from muntin.errors import RunError
-from muntin.spark.engine.session_kind import is_connect, needs_jvm
+from muntin.spark.engine.session_kind import is_connect, require_jvm
 
 # Hadoop's client for local files sets the permissions of each new file and of the file with its
 # checksum, and starts a process for either: ten small files cost as much as a hundred thousand
 # answers in them. With these options it writes neither checksums nor permissions.
-RAW_FILES = {
+RAW_FILE_OPTIONS = {
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
 }
 # Options of a write to a hidden folder, from which files are moved when all of them are there.
 # Nobody reads the marker of success.
-STAGED = {
+STAGING_OPTIONS = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
-    **RAW_FILES,
+    **RAW_FILE_OPTIONS,
 }
 _MISSING = "PATH_NOT_FOUND"
 
@@ -38,8 +38,8 @@ class Texts(Protocol):
     def names(self, name: str = "") -> list[str]:
         """Returns the names in a folder, in no order; none if there is no folder."""
 
-    def beginning(self, prefix: str) -> list[str]:
-        """Returns the names in the directory that begin so, in no order."""
+    def names_with_prefix(self, prefix: str) -> list[str]:
+        """Returns the names in the directory that begin with a prefix, in no order."""
 
     def read(self, name: str) -> str:
         """The text of a name."""
@@ -52,7 +52,7 @@ class Texts(Protocol):
 
 
 def texts_in(session: SparkSession, directory: str) -> Texts:
-    """Returns the texts in a directory, by the way that suits the session."""
+    """Returns the texts in a directory; on Spark Connect, that of the server."""
     if is_connect(session):
         return ServerFolder(session, directory)
     return Folder(session, directory)
@@ -62,7 +62,7 @@ class Folder:
     """Files and folders by their path below one directory."""
 
     def __init__(self, session: SparkSession, directory: str) -> None:
-        needs_jvm(session, "what works with files by itself", "write with the DataFrame's writer")
+        require_jvm(session, "what works with files by itself", "write with the DataFrame's writer")
         self._directory = directory
         # By their whole names: the JVM would look for a class in all its jars for each part of one.
         self._path = getattr(session._jvm, "org.apache.hadoop.fs.Path")
@@ -87,8 +87,8 @@ class Folder:
             return []
         return [status.getPath().getName() for status in self._system.listStatus(path)]
 
-    def beginning(self, prefix: str) -> list[str]:
-        """Returns the names in the directory that begin so, in no order."""
+    def names_with_prefix(self, prefix: str) -> list[str]:
+        """Returns the names in the directory that begin with a prefix, in no order."""
         return [name for name in self.names() if name.startswith(prefix)]
 
     def sizes(self, name: str) -> dict[str, int]:
@@ -105,7 +105,7 @@ class Folder:
             stream.close()
 
     def write(self, name: str, text: str) -> None:
-        """Put a file in place, whole or not at all; an older one is deleted first."""
+        """Write a whole file, then move it in place of an older one, which is deleted first."""
         parent, _, last = name.rpartition("/")
         hidden = f"{parent}/.{last}.new" if parent else f".{last}.new"
         self.put(hidden, text.encode())
@@ -154,7 +154,7 @@ class Folder:
         return self._path(f"{self._directory}/{name}")
 
 
-def whole_path(session: SparkSession, path: str) -> str:
+def absolute_path(session: SparkSession, path: str) -> str:
     """Returns the absolute path with its scheme; with Spark Connect, the path as it was written."""
     if is_connect(session):
         return normpath(path.removeprefix("file://").removeprefix("file:"))
@@ -180,23 +180,25 @@ class ServerFolder:
     def names(self, name: str = "") -> list[str]:
         """Returns the names in a folder, in no order; none if there is no folder."""
         folder = f"{self._directory}/{name}".rstrip("/")
-        return list({_below(folder, path)[0] for path in self._files(self._at(name))})
+        return list({_names_below(folder, path)[0] for path in self._files(self._at(name))})
 
-    def beginning(self, prefix: str) -> list[str]:
-        """Returns the names in the directory that begin so, in no order."""
-        paths = self._files(f"{self._at('')}/{_escaped(prefix)}*")
-        return list({_below(self._directory, path)[0] for path in paths})
+    def names_with_prefix(self, prefix: str) -> list[str]:
+        """Returns the names in the directory that begin with a prefix, in no order."""
+        paths = self._files(f"{self._at('')}/{_escape_pattern(prefix)}*")
+        return list({_names_below(self._directory, path)[0] for path in paths})
 
-    def places(self, pattern: str) -> list[str]:
-        """Returns the folders that a pattern stands for, if there are files in them; each part of
-        the pattern is a name or has an asterisk."""
+    def matching_folders(self, pattern: str) -> list[str]:
+        """Returns the folders that match a pattern and have files in them.
+
+        Each part of the pattern is a name or has an asterisk.
+        """
         depth = pattern.count("/") + 1
         paths = self._files(f"{self._at('')}/{pattern}")
-        return list({"/".join(_below(self._directory, path)[:depth]) for path in paths})
+        return list({"/".join(_names_below(self._directory, path)[:depth]) for path in paths})
 
     def read(self, name: str) -> str:
         """The text of a name; raises `ValueError` if there is none."""
-        with self._said("read", name):
+        with self._naming_place("read", name):
             try:
                 rows = self._session.read.text(self._at(name), wholetext=True).collect()
             except AnalysisException as error:
@@ -210,23 +212,23 @@ class ServerFolder:
     def write(self, name: str, text: str) -> None:
         """Put a text in place of an older one, which is deleted first."""
         frame = self._session.createDataFrame([(text,)], "value STRING").coalesce(1)
-        with self._said("written", name):
+        with self._naming_place("written", name):
             frame.write.mode("overwrite").text(f"{self._directory}/{name}")
 
     def delete(self, name: str) -> None:
-        """Put nothing in the place of a text."""
+        """Put an empty folder in the place of a text; see the class."""
         nothing = self._session.createDataFrame([], "value STRING")
-        with self._said("written", name):
+        with self._naming_place("written", name):
             nothing.write.mode("overwrite").text(f"{self._directory}/{name}")
 
     def _at(self, name: str) -> str:
-        """Returns a place as Spark's readers take it: to them, some characters make a pattern."""
-        return _escaped(f"{self._directory}/{name}".rstrip("/"))
+        """Returns a path for Spark's readers, which take some characters for a pattern."""
+        return _escape_pattern(f"{self._directory}/{name}".rstrip("/"))
 
     def _files(self, pattern: str) -> list[str]:
-        """Returns the paths of all files below what a pattern stands for, but for hidden ones."""
+        """Returns the paths of all files, except hidden ones, below the folders of a pattern."""
         reader = self._session.read.format("binaryFile").option("recursiveFileLookup", "true")
-        with self._said("read", ""):
+        with self._naming_place("read", ""):
             try:
                 rows = reader.load(pattern).where("length > 0").select("path").collect()
             except AnalysisException as error:
@@ -236,7 +238,7 @@ class ServerFolder:
         return [row.path for row in rows]
 
     @contextmanager
-    def _said(self, what: str, name: str) -> Iterator[None]:
+    def _naming_place(self, what: str, name: str) -> Iterator[None]:
         """Turn an error of Spark's in the block into one that names the place."""
         try:
             yield
@@ -246,13 +248,12 @@ class ServerFolder:
             raise RunError(f"{where} cannot be {what}: {said}") from None
 
 
-def _escaped(path: str) -> str:
+def _escape_pattern(path: str) -> str:
     return re.sub(r"([*?\[\]{}\\])", r"\\\1", path)
 
 
-def _below(folder: str, path: str) -> list[str]:
-    """Returns the names behind a folder in the path of a file in it, which Spark says with its
-    scheme and from the root on."""
+def _names_below(folder: str, path: str) -> list[str]:
+    """Returns the parts of a file's path below a folder; `path` is absolute, with its scheme."""
     place = normpath(_without_scheme(folder))
     place = place if place.startswith("/") else f"/{place}"
     whole = _without_scheme(path)

@@ -11,7 +11,7 @@ from typing import Any
 from py4j.java_gateway import JavaClass
 from pyspark.sql import DataFrame
 
-from muntin.spark.engine.catalyst import Plan, children, frame_of, items, rewritten
+from muntin.spark.engine.catalyst import Plan, children, frame_of, rewrite, to_list
 from muntin.spark.engine.session_kind import cores_of, may_use_internals
 
 _EXECUTION = "org.apache.spark.sql.execution"
@@ -27,19 +27,18 @@ _SCANS = ("FileSourceScanExec", "BatchScanExec", "LocalTableScanExec", "RangeExe
 _MOST_BYTES = 1 << 29
 
 
-def within_partitions(frame: DataFrame) -> DataFrame:
-    """Returns the rows of a GROUP BY as each partition of its input has them.
+def group_within_partitions(frame: DataFrame) -> DataFrame:
+    """Returns the rows of a GROUP BY of each partition: a group may have a row in several.
 
-    There may be several rows of one group, at most one for each partition. The frame is returned
-    as it is where Spark plans anything but an aggregation of one modest scan, projected or not,
-    before Spark 4.3, and where plans may not be read.
+    It works for an aggregation of one modest scan, projected or not. Any other frame is returned as
+    it is, and so are all before Spark 4.3 and where plans may not be read.
     """
     session = frame.sparkSession
     if not may_use_internals(session):
         return frame
     execution = frame._jdf.queryExecution()
     whole = execution.optimizedPlan()
-    sizes = [float(str(leaf.stats().sizeInBytes())) for leaf in items(whole.collectLeaves())]
+    sizes = [float(str(leaf.stats().sizeInBytes())) for leaf in to_list(whole.collectLeaves())]
     if sum(sizes) > _MOST_BYTES * cores_of(session):
         return frame
     jvm: Any = session._jvm
@@ -48,9 +47,9 @@ def within_partitions(frame: DataFrame) -> DataFrame:
         return frame
     merged = getattr(merging, "MODULE$").apply(execution.sparkPlan())
     step = merged
-    while _kind(step) == _PROJECT:
+    while _class_name(step) == _PROJECT:
         (step,) = children(step)
-    if _kind(step) not in _AGGREGATES or not _is_in_place(*children(step)):
+    if _class_name(step) not in _AGGREGATES or not _is_in_place(*children(step)):
         return frame
     anywhere = step.copy(
         jvm.scala.Option.empty(),
@@ -63,8 +62,8 @@ def within_partitions(frame: DataFrame) -> DataFrame:
         step.resultExpressions(),
         step.child(),
     )
-    physical = rewritten(
-        merged, lambda each: anywhere if _kind(each) in _AGGREGATES else None, session
+    physical = rewrite(
+        merged, lambda each: anywhere if _class_name(each) in _AGGREGATES else None, session
     )
     stages = getattr(jvm, f"{_EXECUTION}.adaptive.LogicalQueryStage")
     return frame_of(stages(whole, physical), session)
@@ -72,11 +71,11 @@ def within_partitions(frame: DataFrame) -> DataFrame:
 
 def _is_in_place(plan: Plan) -> bool:
     """Whether a plan is one scan, projected and filtered."""
-    while _kind(plan) in _IN_PLACE:
+    while _class_name(plan) in _IN_PLACE:
         (plan,) = children(plan)
-    return _kind(plan) in _SCANS
+    return _class_name(plan) in _SCANS
 
 
-def _kind(plan: Plan) -> str:
+def _class_name(plan: Plan) -> str:
     """Returns the class of a physical operator."""
     return str(plan.getClass().getSimpleName())

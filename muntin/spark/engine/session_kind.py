@@ -19,7 +19,7 @@ _VARIABLE = "MUNTIN_JVM"
 _SETTING = "spark.muntin.jvm"
 _PUBLIC, _INTERNAL = "public", "internal"
 # The setting of each session, which is read once.
-_chosen: WeakKeyDictionary[SparkSession, str] = WeakKeyDictionary()
+_settings: WeakKeyDictionary[SparkSession, str] = WeakKeyDictionary()
 # Tasks at a time, if a session does not say how many it runs.
 _SOME_CORES = 8
 
@@ -39,9 +39,9 @@ def may_use_internals(session: SparkSession) -> bool:
         return False
     chosen = os.environ.get(_VARIABLE)
     if chosen is None:
-        if session not in _chosen:
-            _chosen[session] = session.conf.get(_SETTING, None) or _INTERNAL
-        chosen = _chosen[session]
+        if session not in _settings:
+            _settings[session] = session.conf.get(_SETTING, None) or _INTERNAL
+        chosen = _settings[session]
     if chosen not in (_PUBLIC, _INTERNAL):
         raise RunError(
             f"{_VARIABLE} and {_SETTING} are {_PUBLIC!r} or {_INTERNAL!r}, not {chosen!r}"
@@ -49,7 +49,7 @@ def may_use_internals(session: SparkSession) -> bool:
     return chosen == _INTERNAL
 
 
-def is_gone(error: BaseException) -> bool:
+def is_session_lost(error: BaseException) -> bool:
     """Whether an error says that the JVM or the server is gone."""
     # A Java exception comes from a live JVM. The class of Spark Connect's errors needs packages
     # that only its sessions have, so it is compared by name.
@@ -57,7 +57,7 @@ def is_gone(error: BaseException) -> bool:
     return is_lost or type(error).__name__ == "SparkConnectGrpcException"
 
 
-def needs_jvm(session: SparkSession, what: str, instead: str) -> None:
+def require_jvm(session: SparkSession, what: str, instead: str) -> None:
     """Refuse what a session of Spark Connect cannot do; the error says what to do instead."""
     if is_connect(session):
         raise RunError(f"{what} does not run on Spark Connect; {instead}")
@@ -102,11 +102,11 @@ def jvm_pid() -> int | None:
 
 @cache
 def _pid(jvm: Any) -> int:
-    """Asks the JVM once: memory is sampled ten times a second."""
+    """Returns the process of a JVM; cached, because memory is sampled ten times a second."""
     return int(getattr(jvm, "java.lang.ProcessHandle").current().pid())
 
 
-def live_bytes(session: SparkSession, *, collections: int = 20, pause_s: float = 0.2) -> int:
+def heap_bytes(session: SparkSession, *, collections: int = 20, pause_s: float = 0.2) -> int:
     """Returns the heap of the driver's JVM after a collection, the least of several.
 
     A stream may run on meanwhile, and each of its tasks holds pages of 64 MB for a moment.

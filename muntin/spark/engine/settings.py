@@ -12,14 +12,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from muntin.spark.engine.folder import whole_path
+from muntin.spark.engine.folder import absolute_path
 from muntin.spark.engine.listeners import java_listener
 from muntin.spark.engine.session_kind import is_connect, may_use_internals
 
 # Spark would compute, for every row that it hands to Python, how many bytes the batch has by then:
 # a quarter of what all tasks cost. Without that a batch has as many rows as Spark's other limit
 # says, which is fine where rows are short, as events with the columns that queries read.
-ROWS_UNMEASURED = {"spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1)}
+UNLIMITED_BATCH_BYTES = {"spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1)}
 # Spark skips stored rows by bounds that leave out NaN, so that `x > 0` would lose rows where x is
 # NaN. muntin turns this off for good, because rows may be read at any time.
 PRUNING = "spark.sql.inMemoryColumnarStorage.partitionPruning"
@@ -30,7 +30,7 @@ _START = Lock()
 
 
 @contextmanager
-def settings(session: SparkSession, values: Mapping[str, str | None]) -> Iterator[None]:
+def temporary_settings(session: SparkSession, values: Mapping[str, str | None]) -> Iterator[None]:
     """Give the session these settings in the block; None unsets one.
 
     A stream keeps the settings that it started with.
@@ -52,7 +52,7 @@ def _set(session: SparkSession, values: Mapping[str, str | None]) -> None:
 
 
 class SettingsOfAnalysis:
-    """A session's settings at the moment when this is made.
+    """The settings of a session at one moment, to analyse under them later.
 
     A Spark Connect server analyses a DataFrame each time it is used, under the settings of that
     moment. So there nothing is restored.
@@ -76,12 +76,12 @@ class SettingsOfAnalysis:
                 before, after = _as_dict(self._values, self._session), _as_dict(now, self._session)
                 names = dict.fromkeys([*before, *after])
                 changed = {n: before.get(n) for n in names if before.get(n) != after.get(n)}
-            with settings(self._session, changed):
+            with temporary_settings(self._session, changed):
                 yield
 
 
 def _all_settings(session: SparkSession) -> Any:
-    """Returns all settings except `PRUNING`: an immutable map of the JVM, which is compared there,
+    """Returns all settings except `PRUNING`: an immutable map of the JVM, which compares them fast,
     or a dictionary."""
     if not may_use_internals(session):
         return {name: value for name, value in session.conf.getAll.items() if name != PRUNING}
@@ -107,10 +107,10 @@ def settings_of_query(
     without internal classes the session has them in the block.
     """
     if not may_use_internals(session):
-        with _START, settings(session, values):
+        with _START, temporary_settings(session, values):
             yield
         return
-    listener: Any = _Listener(session, whole_path(session, checkpoint), values)
+    listener: Any = _Listener(session, absolute_path(session, checkpoint), values)
     session.streams.addListener(listener)
     try:
         yield

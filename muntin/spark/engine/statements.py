@@ -9,13 +9,13 @@ from uuid import uuid4
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from muntin.spark.engine.catalyst import analyzed_plan, children, frame_of, kind
-from muntin.spark.engine.plan_reuse import unlike_others
+from muntin.spark.engine.catalyst import analyzed_plan, children, frame_of, node_name
+from muntin.spark.engine.plan_reuse import with_unique_plan
 from muntin.spark.engine.session_kind import is_connect, may_use_internals
 from muntin.spark.error_text import first_line
 from muntin.sql_text import SqlText
 
-# Where Spark's parser found an error.
+# The position of an error in Spark's messages.
 _PLACE = re.compile(r"\s*\(line (\d+), pos (\d+)\)|;? line \d+ pos \d+")
 
 
@@ -45,7 +45,7 @@ def sql_over(session: SparkSession, text: SqlText, frames: Mapping[str, DataFram
     try:
         for table, view in views.items():
             frame = frames[table]
-            (frame if has_internals else unlike_others(frame)).createTempView(view)
+            (frame if has_internals else with_unique_plan(frame)).createTempView(view)
             made.append(view)
         return session.sql(text.fill(views))
     finally:
@@ -75,19 +75,19 @@ def temporary_view(session: SparkSession, table: str) -> DataFrame | None:
     return session.table(table) if state.catalog().isTempView(name) else None
 
 
-def without_projection(frame: DataFrame) -> DataFrame:
+def strip_projection(frame: DataFrame) -> DataFrame:
     """Returns the rows of a `SELECT *` as the plan that every statement over them contains."""
     if not may_use_internals(frame.sparkSession):
         return frame
     plan = analyzed_plan(frame)
-    if kind(plan) != "Project":
+    if node_name(plan) != "Project":
         # With common table expressions inside, other statements have another plan.
         return frame
     # The asterisk is a projection, which other statements do not have.
     return frame_of(children(plan)[0], frame.sparkSession)
 
 
-def shown_expressions(frame: DataFrame) -> str | None:
+def expressions_text(frame: DataFrame) -> str | None:
     """Returns the expressions of a DataFrame as Spark shows them once resolved; None if unknown."""
     if not may_use_internals(frame.sparkSession):
         return None
@@ -96,7 +96,7 @@ def shown_expressions(frame: DataFrame) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class SyntaxProblem:
-    """What Spark's parser finds wrong in a statement, and at which character."""
+    """An error of Spark's parser, and its character in the statement."""
 
     message: str
     at: int
@@ -119,7 +119,7 @@ def syntax_problem(session: SparkSession, statement: str) -> SyntaxProblem | Non
         if place and place[1]:
             lines = statement.splitlines(keepends=True)
             at = sum(map(len, lines[: int(place[1]) - 1])) + int(place[2])
-        return SyntaxProblem(message=without_place(said), at=at)
+        return SyntaxProblem(message=drop_position(said), at=at)
     return None
 
 
@@ -128,6 +128,6 @@ def has_function(session: SparkSession, name: str) -> bool:
     return session.catalog.functionExists(name)
 
 
-def without_place(said: str) -> str:
-    """Removes the line number from Spark's message: it counts from the start of the statement."""
+def drop_position(said: str) -> str:
+    """Returns Spark's message without the line number, which counts from the statement's start."""
     return _PLACE.sub("", said)

@@ -1,4 +1,4 @@
-"""What streaming DataFrames are made of: operators above a stream, watermarks, folders of files."""
+"""The parts of streaming DataFrames: operators above a stream, watermarks, folders of files."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,18 +15,18 @@ from muntin.spark.engine.catalyst import (
     aliases_of,
     analyzed_plan,
     children,
-    identity,
-    items,
-    kind,
-    meanings_of,
-    resolved_by,
+    column_expressions,
+    column_id,
+    node_name,
+    substitute_columns,
+    to_list,
     walk,
 )
 from muntin.spark.engine.connect_plans import (
     operator_of,
     paths_of_relation,
     relation_of,
-    relations_in,
+    walk_relations,
 )
 from muntin.spark.engine.plan_reuse import same_rows
 from muntin.spark.engine.session_kind import is_connect, may_use_internals
@@ -34,7 +34,7 @@ from muntin.spark.engine.session_kind import is_connect, may_use_internals
 PROJECT, FILTER, JOIN, WATERMARK = "Project", "Filter", "Join", "EventTimeWatermark"
 # Metadata of a column that has a watermark.
 _DELAY = "spark.watermarkDelayMs"
-# Names that DataFrames are lent in statements.
+# The temporary names of DataFrames in statements.
 _RANDOM_NAME = re.compile(r"`?(_pyspark|muntin)_[0-9a-f]{32}`?[.]?")
 # Operators that change no row.
 _NAMES = {"SubqueryAlias", "View"}
@@ -60,19 +60,18 @@ class StreamPath:
     @property
     def has_joins(self) -> bool:
         """Whether the stream is joined with a static table."""
-        return any(kind(operator) == JOIN for operator in self.operators)
+        return any(node_name(operator) == JOIN for operator in self.operators)
 
     @property
     def watermark(self) -> int | None:
         """The place of the operator that sets a watermark, if there is one."""
-        kinds = [kind(operator) for operator in self.operators]
+        kinds = [node_name(operator) for operator in self.operators]
         return kinds.index(WATERMARK) if WATERMARK in kinds else None
 
-    def leaves_out_below_watermark(self, first: int) -> bool:
-        """Whether rows are left out or joined below the watermark, by an operator from `first`
-        on."""
+    def has_filter_below_watermark(self, first: int) -> bool:
+        """Whether an operator below the watermark, from `first` on, leaves out or joins rows."""
         below = self.operators[first : self.watermark or 0]
-        return any(kind(operator) != PROJECT for operator in below)
+        return any(node_name(operator) != PROJECT for operator in below)
 
     def plan_at(self, count: int) -> Plan:
         """Returns the plan of the first operators."""
@@ -83,19 +82,19 @@ def path_of(plan: Plan) -> StreamPath:
     """Returns the operators of a plan, down to the first that is of another kind."""
     operators: list[Plan] = []
     while True:
-        below = _read_by(plan)
+        below = _stream_child(plan)
         if below is None:
             return StreamPath(bottom=plan, operators=tuple(reversed(operators)))
-        if kind(plan) not in _NAMES:
+        if node_name(plan) not in _NAMES:
             operators.append(plan)
         plan = below
 
 
-def _read_by(plan: Plan) -> Plan | None:
-    """Returns what an operator reads of the stream; None if it is none of a path's."""
-    if kind(plan) in {PROJECT, FILTER, WATERMARK, *_NAMES}:
+def _stream_child(plan: Plan) -> Plan | None:
+    """Returns the plan through which an operator reads the stream; None for other operators."""
+    if node_name(plan) in {PROJECT, FILTER, WATERMARK, *_NAMES}:
         return children(plan)[0]
-    if kind(plan) != JOIN:
+    if node_name(plan) != JOIN:
         return None
     left, right = children(plan)
     if left.isStreaming() == right.isStreaming():
@@ -124,12 +123,14 @@ def are_of_one_stream(paths: Sequence[StreamPath], session: SparkSession) -> boo
 
 
 def common_operators(paths: Sequence[StreamPath]) -> int:
-    """Returns how many operators of paths over one stream are the stream's own: projections that
-    all begin with, and all that they have in common below a watermark."""
+    """Returns how many of the lowest operators, equal in all paths, belong to their common stream.
+
+    These are projections and, below a watermark, any operators.
+    """
     marked = max(path.watermark or 0 for path in paths)
     common = 0
     for first, *others in zip(*(path.operators for path in paths), strict=False):
-        is_own = kind(first) == PROJECT or (kind(first) != WATERMARK and common < marked)
+        is_own = node_name(first) == PROJECT or (node_name(first) != WATERMARK and common < marked)
         if not is_own or not all(first.sameResult(other) for other in others):
             break
         common += 1
@@ -137,44 +138,50 @@ def common_operators(paths: Sequence[StreamPath]) -> int:
 
 
 def source_column(path: StreamPath, common: int, column: Expression) -> int | None:
-    """Returns the place among the columns of a path's first operators that a column of its plan is,
-    under whatever name; None if it is computed."""
-    ids = {identity(each): place for place, each in enumerate(items(path.plan_at(common).output()))}
+    """Returns the position of a path's column among the columns of its first `common` operators;
+    None if it is computed above them. It may have been renamed."""
+    ids = {
+        column_id(each): place for place, each in enumerate(to_list(path.plan_at(common).output()))
+    }
     for operator in path.operators[common:]:
-        if kind(operator) == PROJECT:
+        if node_name(operator) == PROJECT:
             for each in aliases_of(operator):
-                if kind(children(each)[0]) == ATTRIBUTE:
-                    inside = identity(children(each)[0])
+                if node_name(children(each)[0]) == ATTRIBUTE:
+                    inside = column_id(children(each)[0])
                     if inside in ids:
-                        ids[identity(each)] = ids[inside]
-    return ids.get(identity(column))
+                        ids[column_id(each)] = ids[inside]
+    return ids.get(column_id(column))
 
 
-def description(path: StreamPath, session: SparkSession) -> tuple[str, ...]:
-    """Returns the filters and joins of a path as text that is the same in each run: conditions over
-    the stream's own columns, and static tables."""
+def describe_path(path: StreamPath, session: SparkSession) -> tuple[str, ...]:
+    """Returns the filters and joins of a path as text that is the same in each run.
+
+    Conditions are over the stream's own columns; static tables are shown without paths and rows.
+    """
     meanings: dict[int, Expression] = {}
     texts = []
     for operator in path.operators:
-        if kind(operator) == PROJECT:
-            meanings |= meanings_of(operator, meanings, session)
-        elif kind(operator) == FILTER:
-            texts.append(f"where {resolved_by(operator.condition(), meanings, session).sql()}")
-        elif kind(operator) == JOIN:
+        if node_name(operator) == PROJECT:
+            meanings |= column_expressions(operator, meanings, session)
+        elif node_name(operator) == FILTER:
+            texts.append(
+                f"where {substitute_columns(operator.condition(), meanings, session).sql()}"
+            )
+        elif node_name(operator) == JOIN:
             join = static_join(operator)
             condition = "true"
             if join.condition is not None:
-                condition = resolved_by(join.condition, meanings, session).sql()
+                condition = substitute_columns(join.condition, meanings, session).sql()
             texts.append(f"{'inner' if join.is_inner else 'left'} join on {condition}")
-            texts += (_describe(node) for node in walk(join.table) if kind(node) != "View")
+            texts += (_describe(node) for node in walk(join.table) if node_name(node) != "View")
     return tuple(_RANDOM_NAME.sub("", text) for text in texts)
 
 
 def _describe(node: Plan) -> str:
     """Returns an operator of a static table as text, without ids, paths and rows."""
-    if kind(node) == "SubqueryAlias":
+    if node_name(node) == "SubqueryAlias":
         return f"as {node.identifier().toString()}"
-    return f"{kind(node)}({', '.join(each.sql() for each in items(node.expressions()))})"
+    return f"{node_name(node)}({', '.join(each.sql() for each in to_list(node.expressions()))})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +195,7 @@ class Watermarks:
     streams: int
 
     @property
-    def bound_what_was_read(self) -> bool:
+    def bound_all_rows(self) -> bool:
         """Whether no row that was read is later than the watermark plus its delay. Spark uses the
         slowest of several watermarks."""
         return self.calls == 0 or self.calls == self.streams == 1
@@ -205,14 +212,14 @@ def watermarks_of(data: DataFrame) -> Watermarks:
         if _DELAY in field.metadata
     }
     if is_connect(data.sparkSession):
-        relations = [operator_of(relation) for relation in relations_in(relation_of(data))]
+        relations = [operator_of(relation) for relation in walk_relations(relation_of(data))]
         calls = sum(name == "with_watermark" for name, _ in relations)
         streams = sum(name == "read" and operator.is_streaming for name, operator in relations)
     elif not may_use_internals(data.sparkSession):
         calls, streams = len(delays), 0
     else:
         nodes = list(walk(analyzed_plan(data)))
-        calls = sum(kind(node) == "EventTimeWatermark" for node in nodes)
+        calls = sum(node_name(node) == "EventTimeWatermark" for node in nodes)
         streams = sum(node.isStreaming() and not children(node) for node in nodes)
     return Watermarks(delays=delays, calls=calls, streams=streams)
 
@@ -225,7 +232,7 @@ def paths_of_stream(data: DataFrame) -> list[str]:
         return []
     try:
         paths = []
-        for leaf in items(analyzed_plan(data).collectLeaves()):
+        for leaf in to_list(analyzed_plan(data).collectLeaves()):
             if leaf.getClass().getSimpleName() == "StreamingRelation":
                 path = leaf.dataSource().options().get("path")
                 paths += [str(path.get())] if path.isDefined() else []

@@ -23,7 +23,7 @@ from muntin.runtime.storage.layout import Layout, slots_of
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.grouping_sql import key_column, window_struct
 from muntin.spark.engine.statements import sql_over
-from muntin.sql_text import SqlText, quoted, squeeze
+from muntin.sql_text import SqlText, collapse_spaces, quote_name
 
 # Spark recognizes a window's column by this, so that `window` and `window_time` take it.
 WINDOW_METADATA = {"spark.timeWindow": True}
@@ -52,13 +52,13 @@ class Bounds:
             return Bounds(begin=BEGIN, end=END)
         sizes = [f"{window.size}L" if isinstance(window, Window) else "0L" for window in windows]
         return Bounds(
-            begin=_begin(windows, index),
-            end=f"{BEGIN} + {pick(sizes, index)}",
+            begin=_window_start(windows, index),
+            end=f"{BEGIN} + {pick_by_index(sizes, index)}",
             is_nullable=any(not window.is_tumbling and not window.grows for window in periodic),
         )
 
 
-def _begin(windows: Sequence[Window | DataWindow], index: str | None) -> str:
+def _window_start(windows: Sequence[Window | DataWindow], index: str | None) -> str:
     """Returns the SQL of a window's begin; see `Window` for how cumulating windows are encoded."""
     cuts = [
         (window.size - window.slide, window.offset, window.size)
@@ -69,12 +69,13 @@ def _begin(windows: Sequence[Window | DataWindow], index: str | None) -> str:
     if not any(lead for lead, _, _ in cuts):
         return BEGIN
     lead, phase, period = (
-        pick([f"{value}L" for value in values], index) for values in zip(*cuts, strict=True)
+        pick_by_index([f"{value}L" for value in values], index)
+        for values in zip(*cuts, strict=True)
     )
     return f"{BEGIN} + {lead} - pmod({BEGIN} + {lead} - {phase}, {period})"
 
 
-def pick(values: Sequence[str], index: str | None) -> str:
+def pick_by_index(values: Sequence[str], index: str | None) -> str:
     """Returns SQL for the value at a row's index; None if all are equal."""
     if len(set(values)) == 1:
         return values[0]
@@ -155,7 +156,7 @@ class Projection:
 def _over_names(output: Output, through: Output | None) -> str:
     if through is not None:
         return through.name
-    return output.sql if output.alone is None else quoted(output.alone)
+    return output.sql if output.alone is None else quote_name(output.alone)
 
 
 def projection(
@@ -166,22 +167,25 @@ def projection(
     bounds: Bounds | None = None,
     plain: StructType | None = None,
     keys: Sequence[str] | None = None,
-    left_out: Mapping[str, str] | None = None,
+    null_keys: Mapping[str, str] | None = None,
 ) -> Projection:
     """Returns the columns and conditions of a query over the answers of its tree.
 
     `answers` has the SQL of each aggregate. `bounds` are those of the window, if they do not follow
     from the query alone. `plain` is the schema that Spark gives the
     query, needed if Spark names some columns. `keys` has the SQL of the keys, if they are
-    not columns. `left_out` has that of keys that the query's grouping set leaves out, by name.
+    not columns. `null_keys` has that of keys that the query's grouping set leaves out, by name.
     """
     position = {key: index for index, key in enumerate(bound.tree.grouping.keys)}
     keys = keys or [key_column(index) for index in position.values()]
     bounds = bounds or Bounds.of([query.window])
     window = window_struct(bounds.begin, bounds.end, bound.time_type, nullable=bounds.is_nullable)
     sql = {
-        **{name: keys[position[squeeze(key)]] for name, key in query.key_expressions.items()},
-        **(left_out or {}),
+        **{
+            name: keys[position[collapse_spaces(key)]]
+            for name, key in query.key_expressions.items()
+        },
+        **(null_keys or {}),
         **{name: answers[aggregate] for name, aggregate in query.aggregates.items()},
         **query.mark_values,
     }
@@ -190,7 +194,7 @@ def projection(
     names = [by_name[name] for name in query.names]
     outputs = []
     for index, column in enumerate(query.columns):
-        alone = query.named_alone(column.expression)
+        alone = query.bare_name(column.expression)
         text = column.expression if alone is None else by_name[alone].sql
         metadata = {} if alone is None else by_name[alone].metadata
         name = column.name
@@ -222,17 +226,17 @@ def from_slots(node: TreeNode, layout: Layout, bound: BoundTree) -> dict[Aggrega
         else:
             kind = bound.types[aggregate]
             if aggregate.definition.result == STATE:
-                answers[aggregate] = _state(quoted(places[0]), aggregate, kind)
+                answers[aggregate] = _sketch_struct(quote_name(places[0]), aggregate, kind)
                 continue
-            value = f"CAST({aggregate.summary_sql(quoted(places[0]))} AS {kind.simpleString()})"
+            value = f"CAST({aggregate.summary_sql(quote_name(places[0]))} AS {kind.simpleString()})"
             if isinstance(kind, ArrayType) and not kind.containsNull:
                 # Spark then knows that no element is null.
                 value = f"array_compact({value})"
-        answers[aggregate] = _never_null(aggregate, value)
+        answers[aggregate] = _replace_null(aggregate, value)
     return answers
 
 
-def _state(sketch: str, aggregate: Aggregate, kind: DataType) -> str:
+def _sketch_struct(sketch: str, aggregate: Aggregate, kind: DataType) -> str:
     """Returns a sketch of the most frequent values as Spark's struct, with the type of values."""
     assert isinstance(kind, StructType)
     item = kind["itemDataType"].dataType
@@ -248,10 +252,10 @@ def _state(sketch: str, aggregate: Aggregate, kind: DataType) -> str:
 
 def from_columns(node: TreeNode) -> dict[Aggregate, str]:
     """Returns each aggregate of a node as SQL over the native combine's columns."""
-    return {a: _never_null(a, f"a{index}") for index, a in enumerate(node.aggregates)}
+    return {a: _replace_null(a, f"a{index}") for index, a in enumerate(node.aggregates)}
 
 
-def _never_null(aggregate: Aggregate, value: str) -> str:
+def _replace_null(aggregate: Aggregate, value: str) -> str:
     """Makes counts, lists, bytes and the counts of items not nullable, as in Spark's schema."""
     match aggregate.definition.result:
         case result if result == COUNT:

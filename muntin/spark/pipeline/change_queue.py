@@ -39,7 +39,7 @@ class ChangeQueue:
         self._open = threading.local()
 
     def make(self, change: Change) -> None:
-        """Make a change now, or at the end of an `as_one` block; raises why it is refused."""
+        """Make a change now, or at the end of `combine_changes`; raises why it is refused."""
         gathered: list[Change] | None = getattr(self._open, "changes", None)
         if gathered is not None:
             gathered.append(change)
@@ -53,7 +53,7 @@ class ChangeQueue:
             raise mine.error
 
     @contextmanager
-    def as_one(self) -> Iterator[None]:
+    def combine_changes(self) -> Iterator[None]:
         """Applies this thread's changes in the block as one; an error in it drops them all."""
         changes: list[Change] = []
         self._open.changes = changes

@@ -24,7 +24,7 @@ from muntin.spark.pipeline.reports import ReportListener
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_engine import RunContext, StreamEngine, StreamRun, Watcher
 from muntin.spark.sinks.late_rows import LateRowsSink
-from muntin.spark.sinks.sink import Answer, Answers, naming_batch
+from muntin.spark.sinks.sink import Answer, Answers, name_batch_in_errors
 from muntin.spark.stream.event_slices import GIVEN
 from muntin.spark.stream.source import BoundStream
 from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
@@ -33,7 +33,7 @@ log = logging.getLogger("muntin")
 
 
 class MicroBatch(Answers):
-    """The answers of a batch, beside which the frame may have late rows."""
+    """The answers of a batch; its frame may also contain late rows."""
 
     def __init__(
         self, projected: StreamAnswers, stacking: Stacking, frame: DataFrame, *, is_stacked: bool
@@ -76,7 +76,7 @@ class MicroBatch(Answers):
 
 
 class ClassicRun(StreamRun):
-    """A plan that runs, once; Spark calls this process with each batch."""
+    """A run in a classic session: Spark calls this process with each batch."""
 
     def __init__(self, bound: BoundStream, running: StreamPlan, context: RunContext) -> None:
         self._late = context.outputs.late
@@ -104,7 +104,7 @@ class ClassicRun(StreamRun):
 
     def is_between_batches(self) -> bool:
         """Whether, after `end_batches`, the sink has nothing of a batch that is not finished."""
-        return self.first <= self._last_finished() and self._written <= self._last_finished()
+        return self.first_batch <= self._last_finished() and self._written <= self._last_finished()
 
     def _between_files(self) -> threading.Lock:
         return self._writing
@@ -133,10 +133,10 @@ class ClassicRun(StreamRun):
                 raise
             except Exception:
                 # Of an error of the sink, Spark would keep only the text of its traceback.
-                with naming_batch(batch):
+                with name_batch_in_errors(batch):
                     raise
         except RunError as error:
-            self._failed = error
+            self._sink_error = error
             raise
 
     def _write_both(
@@ -151,7 +151,7 @@ class ClassicRun(StreamRun):
             late.write(batch, given, answers.late_rows(), self._late_rows)
 
 
-class Listener(ReportListener, Watcher):
+class ListeningWatcher(ReportListener, Watcher):
     """Adds the reports of the query that runs to the figures, and logs why it fails."""
 
     def __init__(
@@ -176,12 +176,12 @@ class Listener(ReportListener, Watcher):
             self._session.streams.addListener(self)
             self._is_listening = True
 
-    def leave(self) -> None:
+    def stop_following(self) -> None:
         """Stop listening; the run is about to stop."""
         self._run = None
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening for good."""
         if self._is_listening:
             self._is_listening = False
             self._session.streams.removeListener(self)
@@ -189,7 +189,7 @@ class Listener(ReportListener, Watcher):
     def on_report(self, report: Report) -> None:
         """Called by Spark after a batch."""
         if report["runId"] == self._run:
-            self._figures.take(report)
+            self._figures.add_report(report)
 
     def on_end(self, run: str, error: str | None) -> None:
         """Called by Spark at the end of a query."""
@@ -201,7 +201,7 @@ class Listener(ReportListener, Watcher):
 
 
 class ClassicEngine(StreamEngine):
-    """Makes the parts of a pipeline that a classic session needs."""
+    """The classes of a pipeline in a classic session."""
 
     run_class = ClassicRun
 
@@ -212,6 +212,6 @@ class ClassicEngine(StreamEngine):
         folder = Folder(self._session, directory)
         return CheckpointOwner(folder, directory, is_active=is_active, on_loss=on_loss)
 
-    def watcher(self, figures: Figures, name: str, on_end: Callable[[], None]) -> Listener:
+    def watcher(self, figures: Figures, name: str, on_end: Callable[[], None]) -> ListeningWatcher:
         """Returns a listener, which Spark calls."""
-        return Listener(self._session, figures, name, on_end)
+        return ListeningWatcher(self._session, figures, name, on_end)

@@ -16,14 +16,14 @@ from muntin.spark.output.stacking import Part
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_engine import StreamEngine, StreamRun, Watcher
-from muntin.spark.sinks.sink import Answers, Sink, naming_batch
+from muntin.spark.sinks.sink import Answers, Sink, name_batch_in_errors
 
 # The last line of a traceback that the server sends when a sink raises an error.
 _ERROR_OF_SINK = re.compile(r"^muntin\.errors\.RunError: (.+)$", re.MULTILINE)
 
 
 class ConnectRun(StreamRun):
-    """A plan that runs, once, on a server."""
+    """A run on a Spark Connect server."""
 
     def failure(self) -> BaseException | None:
         """What ended it, if it failed."""
@@ -45,11 +45,11 @@ class PollingWatcher(Watcher):
 
     def catch_up(self, reports: QueryReports) -> None:
         """Read the reports that Spark remembers, if there are new ones."""
-        self._figures.note(reports)
+        self._figures.add_reports(reports)
 
 
 class ConnectEngine(StreamEngine):
-    """Makes the parts of a pipeline that a session of Spark Connect needs.
+    """The classes of a pipeline on Spark Connect.
 
     A query continues when its client is gone, so a start with the same queries takes it over.
     """
@@ -70,5 +70,5 @@ class WriteOnServer:
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Write a batch; an error of the sink's own names the batch."""
-        with naming_batch(batch):
+        with name_batch_in_errors(batch):
             self._sink.write(batch, Answers(frame, self._parts))

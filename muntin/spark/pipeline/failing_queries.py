@@ -76,7 +76,7 @@ def _try_queries(launcher: Launcher, names: Sequence[str]) -> BaseException | No
     others = {query.name for query in running.user_queries if query.name not in names}
     plan = without(running.plan, {*running.leaving, *others})
     some = validate_change(plan, launcher.source, launcher.checkpoint.effective().running)
-    failure = launcher.run_one_batch(launcher.new_run(*some, Outputs(sink=_ComputeOnly())))
+    failure = launcher.run_one_batch(launcher.new_run(*some, Outputs(sink=_ComputeOnlySink())))
     if failure is None or (isinstance(failure, RunError) and str(failure) == _COMPUTED):
         return None
     if is_transient(failure) or was_stopped(failure):
@@ -84,7 +84,7 @@ def _try_queries(launcher: Launcher, names: Sequence[str]) -> BaseException | No
     return failure
 
 
-class _ComputeOnly(Sink):
+class _ComputeOnlySink(Sink):
     """Computes a batch, then fails, so that Spark does not finish it and its state stays."""
 
     is_stacked = True

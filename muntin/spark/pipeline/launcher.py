@@ -55,7 +55,7 @@ class Launcher:
         self.run_ended = threading.Event()
         self.watcher = engine.watcher(self.figures, checkpoint.directory, self.run_ended.set)
         self.owner = engine.owner(
-            checkpoint.directory, is_active=self._is_active, on_loss=self._stop_for
+            checkpoint.directory, is_active=self._is_active, on_loss=self._stop_with_error
         )
         self._run_class = engine.run_class
         self._context = RunContext(
@@ -72,12 +72,12 @@ class Launcher:
         self._failure: BaseException | None = None
 
     @contextmanager
-    def owning(self) -> Iterator[None]:
-        """Owns the checkpoint from now on; releases it if the block fails."""
+    def own_checkpoint(self) -> Iterator[None]:
+        """Become the owner of the checkpoint; if the block fails, end the pipeline."""
         before = self.checkpoint.logs.last_commit()
         self.owner.acquire()
         try:
-            if not self.checkpoint.is_as_read() or self.checkpoint.logs.last_commit() != before:
+            if not self.checkpoint.is_unchanged() or self.checkpoint.logs.last_commit() != before:
                 raise RunError(
                     f"another pipeline has just used the checkpoint {self.checkpoint.directory}; "
                     f"start again"
@@ -102,7 +102,7 @@ class Launcher:
     def start_run(self, run: StreamRun) -> None:
         """Start a run, and store its plan if it is not the one that is there."""
         running = run.running
-        is_new = not self.checkpoint.holds(running)
+        is_new = not self.checkpoint.is_stored(running)
         if is_new:
             self.checkpoint.save(
                 StoredPlan(
@@ -118,7 +118,7 @@ class Launcher:
         except InUseError:
             # Batches that the other stream finishes would count as this plan's.
             if is_new:
-                self.checkpoint.take_back(running)
+                self.checkpoint.undo_save(running)
             raise
         self.run = run
         self.watcher.follow(run.query.runId)
@@ -132,7 +132,7 @@ class Launcher:
         if not self.retry.allows(failure, finished=self.checkpoint.logs.last_commit()):
             return False
         self.count_restart(failure)
-        self.watcher.leave()
+        self.watcher.stop_following()
         self.retry.wait()
         self.launch(self.run.bound, self.run.running)
         return True
@@ -152,7 +152,7 @@ class Launcher:
             run.claim()
             failure = self.run_one_batch(run)
             if failure is None:
-                self.figures.note(run.reports)
+                self.figures.add_reports(run.reports)
                 return
             if not retry.allows(failure, finished=self.checkpoint.logs.last_commit()):
                 raise failure from None
@@ -182,15 +182,15 @@ class Launcher:
     def close(self) -> None:
         """Stop after the batch that runs, and end the pipeline."""
         try:
-            self.watcher.leave()
+            self.watcher.stop_following()
             self.run.halt()
             self.watcher.close()
             self.close_sink()
         finally:
             self.end()
 
-    def end_with(self, error: BaseException) -> None:
-        """End the pipeline for a reason that Spark's query does not know."""
+    def end_with_error(self, error: BaseException) -> None:
+        """End the pipeline, and report this error as its failure."""
         log.error("%s ends: %s", self.checkpoint.directory, error)
         self._failure = error
         try:
@@ -202,13 +202,13 @@ class Launcher:
             self.abandon(error)
 
     def abandon(self, error: BaseException) -> None:
-        """End the pipeline in this process alone: Spark does not answer."""
+        """End the pipeline in this process only, because Spark does not answer."""
         self._failure = error
         self.owner.forget()
         self.is_over = True
 
     def close_sink(self) -> None:
-        """Let the sink finish; what it cannot do now, it does after the next start."""
+        """Close the sink; if that fails, warn: it finishes after the next start."""
         if self.is_over:
             return
         try:
@@ -223,17 +223,17 @@ class Launcher:
         self.is_over = True
 
     def _is_active(self) -> bool:
-        """Whether a query runs; none does for a while when the plan changes."""
+        """Whether Spark runs a query; while the plan changes, none runs for a moment."""
         try:
             return bool(self.run.query.isActive)
         except (AttributeError, Py4JError, OSError):
             return False
 
-    def _stop_for(self, error: RunError) -> None:
+    def _stop_with_error(self, error: RunError) -> None:
         """Stop because another pipeline has taken the checkpoint."""
         log.error("%s", error)
         with self.lock:
             # While a batch that was cut off is finished, nothing else runs yet.
             if hasattr(self, "run"):
-                self.run.stop_for(error)
+                self.run.stop_with_error(error)
             self.end()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import RunError
-from muntin.spark.engine.folder import whole_path
+from muntin.spark.engine.folder import absolute_path
 from muntin.spark.engine.stream_paths import paths_of_stream
 from muntin.spark.sinks.late_rows import LateLike, LateRowsSink
 from muntin.spark.sinks.open_sink import SinkLike, open_sink
@@ -51,9 +51,9 @@ def _check_separate(session: SparkSession, inputs: list[str], written: Mapping[s
     call them."""
     for read in inputs:
         # For a pattern, take the folder above it.
-        source = whole_path(session, re.split(r"/[^/]*[*?\[{]", read)[0])
+        source = absolute_path(session, re.split(r"/[^/]*[*?\[{]", read)[0])
         for what, directory in written.items():
-            target = whole_path(session, directory)
+            target = absolute_path(session, directory)
             if _is_in(target, source) or _is_in(source, target):
                 where = "inside" if _is_in(target, source) else "around"
                 raise RunError(
@@ -65,7 +65,7 @@ def _check_separate(session: SparkSession, inputs: list[str], written: Mapping[s
 def _check_late_folder(session: SparkSession, late: str, written: Mapping[str, str]) -> None:
     """Refuse a folder for late rows that is the checkpoint, or that of all answers."""
     for what, directory in written.items():
-        if whole_path(session, late) == whole_path(session, directory):
+        if absolute_path(session, late) == absolute_path(session, directory):
             raise RunError(f"late rows need a folder of their own, and {late} is the {what}")
 
 

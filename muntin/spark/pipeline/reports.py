@@ -99,8 +99,10 @@ class _Events:
 
 
 def emitted_watermark(report: Report | None) -> int | None:
-    """Returns the watermark of a batch, in microseconds: windows that end by it have come out. None
-    if the report is of no batch."""
+    """Returns the watermark of a reported batch in microseconds; None if it reports no batch.
+
+    Windows that end by this watermark have been answered.
+    """
     if report is None or "addBatch" not in report["durationMs"]:
         return None
     text = report.get("eventTime", {}).get("watermark")

@@ -32,8 +32,8 @@ def validate_change(
 
     Nothing is changed.
     """
-    found, bound = _transition(plan, running, source, given=None, moves=moves)
-    return bound, _change(running, bound, found, watermark=None, given=None)
+    found, bound = _transition(plan, running, source, emitted=None, moves=moves)
+    return bound, _change(running, bound, found, watermark=None, emitted=None)
 
 
 def next_plan(
@@ -56,12 +56,16 @@ def next_plan(
     latest, effective = _latest(checkpoint), checkpoint.effective()
     logs = checkpoint.logs
     found, bound = _transition(
-        plan, latest.running, source, given=logs.emitted_watermark(), moves=moves
+        plan, latest.running, source, emitted=logs.emitted_watermark(), moves=moves
     )
     if _is_unchanged(bound, latest, retain):
         return bound, resume_plan(latest.running, bound.plan)
     validate_change(plan, source, effective.running, moves=moves)
-    if finish is not None and logs.is_cut() and _loses_query(latest.running.plan, found.plan):
+    if (
+        finish is not None
+        and logs.has_unfinished_batch()
+        and _loses_query(latest.running.plan, found.plan)
+    ):
         try:
             before = source.bind(with_code(latest.running.plan, plan))
             if not before.has_types_of(latest.running):
@@ -77,12 +81,16 @@ def next_plan(
             # A batch that cannot be finished must not block the new queries.
             log.warning("the batch that was cut off is answered by the new queries: %s", error)
     found, bound = _transition(
-        plan, effective.running, source, given=logs.emitted_watermark(), moves=moves
+        plan, effective.running, source, emitted=logs.emitted_watermark(), moves=moves
     )
     if _is_unchanged(bound, effective, retain):
         return bound, resume_plan(effective.running, bound.plan)
     running = _change(
-        effective.running, bound, found, watermark=logs.watermark(), given=logs.emitted_watermark()
+        effective.running,
+        bound,
+        found,
+        watermark=logs.watermark(),
+        emitted=logs.emitted_watermark(),
     )
     return bound, replace(running, retain=retain)
 
@@ -101,9 +109,12 @@ def same_queries_as_stored(
 
 
 def _transition(
-    plan: Plan, running: StreamPlan, source: Source, *, given: int | None, moves: bool
+    plan: Plan, running: StreamPlan, source: Source, *, emitted: int | None, moves: bool
 ) -> tuple[Transition, BoundStream]:
-    """Returns the plan as it can continue a running one, whose answers up to `given` are out."""
+    """Returns the plan as it can continue a running one.
+
+    The windows that end by the watermark `emitted` have been answered; None if that is not known.
+    """
     known = {query.name: definition(query) for query in plan.queries}
     others: set[str] = set()
     while True:
@@ -111,7 +122,7 @@ def _transition(
         there = {query.name: definition(query) for query in stays}
         leaving = {
             alias
-            for alias in running.not_done(given) & there.keys()
+            for alias in running.not_done(emitted) & there.keys()
             if known.get(name := running.user_name(alias)) == there.get(name)
         }
         before = without(running.plan, {q.name for q in running.plan.queries} - there.keys())
@@ -133,7 +144,7 @@ def _change(
     found: Transition,
     *,
     watermark: int | None,
-    given: int | None,
+    emitted: int | None,
 ) -> StreamPlan:
     before = {query.name: definition(query) for query in running.user_queries}
     for query in bound.plan.queries:
@@ -144,7 +155,7 @@ def _change(
         bound.plan,
         bound.needs,
         watermark=watermark,
-        given=given,
+        given=emitted,
         moved=found.moved,
         types=bound.types,
     )

@@ -30,7 +30,7 @@ _TRIAL_S = 60.0
 
 
 class Runner:
-    """Runs plans: each continues where the last one stopped, and if it fails, that one does."""
+    """Runs plans one after the other; if a changed plan fails, the one before it continues."""
 
     def __init__(self, launcher: Launcher) -> None:
         self.launcher = launcher
@@ -62,7 +62,7 @@ class Runner:
             retain=self._retain,
         )
         run = launcher.new_run(bound, running)
-        with launcher.owning():
+        with launcher.own_checkpoint():
             launcher.start_run(run)
 
     def resume(self, plan: Plan, stored: StreamPlan) -> None:
@@ -78,7 +78,7 @@ class Runner:
         )
         # Refuse the plan or the sink before the checkpoint is touched.
         launcher.new_run(*validate_change(plan, source, checkpoint.effective().running))
-        with launcher.owning():
+        with launcher.own_checkpoint():
             self._warn_of_lost_output()
             bound, running = next_plan(
                 plan, source, checkpoint, retain=self._retain, finish=launcher.finish_batch
@@ -136,15 +136,18 @@ class Runner:
             try:
                 self._fall_back(old, error)
             except Exception as again:
-                launcher.end_with(again)
+                launcher.end_with_error(again)
                 raise
             raise refused_change(error) from None
 
     def _next_run(self, plan: Plan, old: StreamRun, *, moves: bool) -> StreamRun:
-        """Stop a run; returns that of another plan, which is made while Spark's query stops."""
+        """Stop a run; returns a run of another plan, not started.
+
+        Both happen at the same time, since stopping Spark's query takes a while.
+        """
         launcher = self.launcher
         self._before_trial = None
-        launcher.watcher.leave()
+        launcher.watcher.stop_following()
         old.end_batches()
         is_between = old.is_between_batches()
         with ThreadPoolExecutor(1) as pool:

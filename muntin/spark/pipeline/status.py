@@ -23,6 +23,7 @@ _REMEMBERED = 1000
 Arrived = Mapping[Grouping, tuple[int, int]]
 # Figures are those of so many batches.
 _BATCHES = 20
+_REMEMBERED_REPLANS = 100
 _MOST_KEYS = 1e12
 
 
@@ -36,6 +37,19 @@ class QueryStatus:
     complete_from: int | None = None
     # Events that came after a window that contains them had come out.
     late_rows: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replan:
+    """A move of a running pipeline to another plan for the same queries, or a failure to do so."""
+
+    # When it was, in UTC, and how many batches with rows there were before it.
+    time: str
+    batches: int
+    # What was measured, and what the new plan saves.
+    reason: str
+    # Why the plan that ran continues.
+    error: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +81,9 @@ class Status:
     dropped: Mapping[str, str] = field(default_factory=dict)
     # How often the stream was restarted after a transient error.
     restarts: int = 0
-    # Possible problems that were found at the start.
+    # The last moves to other plans, by `replan()` or by the option of that name.
+    replans: Sequence[Replan] = ()
+    # Possible problems that were found.
     warnings: Sequence[str] = ()
     queries: Mapping[str, QueryStatus] = field(default_factory=dict)
     # The state of slices and levels, and how many partials the last batch combined.
@@ -84,14 +100,16 @@ class _Batch:
 
 
 class Meter:
-    """Remembers what the last batches brought."""
+    """Measures the rate of events and the live keys over the last batches."""
 
     def __init__(self) -> None:
         self._batches: deque[_Batch] = deque(maxlen=_BATCHES)
+        # How many batches had rows.
+        self.batches = 0
         self._lock = threading.Lock()
 
-    def take(self, report: Report, arrived: Arrived) -> None:
-        """Take in a batch, if it had rows."""
+    def add_batch(self, report: Report, arrived: Arrived) -> None:
+        """Add a batch, if it had rows."""
         times = report.get("eventTime", {})
         if report["numInputRows"] and "max" in times and arrived:
             batch = _Batch(
@@ -102,9 +120,10 @@ class Meter:
             )
             with self._lock:
                 self._batches.append(batch)
+                self.batches += 1
 
-    def measured(self) -> Measurement | None:
-        """Returns the figures; None before there are some."""
+    def measurement(self) -> Measurement | None:
+        """Returns the rate, live keys and shares of filters; None before a batch had rows."""
         with self._lock:
             batches = list(self._batches)
         if not batches:
@@ -149,6 +168,7 @@ class Figures:
         self._batches = self._rows_in = self._rows_before = 0
         self.restarts = 0
         self.warnings: list[str] = []
+        self.replans: deque[Replan] = deque(maxlen=_REMEMBERED_REPLANS)
         self._report: Report = {}
         self._seen: set[int] = set()
         self._last_timestamp: str | None = None
@@ -159,7 +179,7 @@ class Figures:
         self._reader: StreamAnswers | None = None
         self.meter = Meter()
 
-    def restart(self, reader: StreamAnswers) -> None:
+    def start_query(self, reader: StreamAnswers) -> None:
         """Start to count a new Spark query, which may report a batch that was cut off again.
 
         `reader` finds the figures of its plan in its reports.
@@ -169,16 +189,16 @@ class Figures:
             self._reader = reader
             self._rows_before = self._rows_in
 
-    def note(self, reports: QueryReports) -> None:
+    def add_reports(self, reports: QueryReports) -> None:
         """Add the reports that Spark remembers of a query's batches, if there are new ones."""
         last = reports.last()
         # Usually none of the hundred reports is new.
         if last is not None and last["timestamp"] != self._last_timestamp:
             self._last_timestamp = last["timestamp"]
             for report in reports.recent():
-                self.take(report)
+                self.add_report(report)
 
-    def take(self, report: Report) -> None:
+    def add_report(self, report: Report) -> None:
         """Add a report of the query that runs, if it is new and reports a batch."""
         with self._lock:
             reader = self._reader
@@ -190,7 +210,7 @@ class Figures:
             self._rows_in += report["numInputRows"]
             self._report = report
             if reader is not None:
-                self._take_figures(report, reader)
+                self._add_figures(report, reader)
         seconds = report["durationMs"]["triggerExecution"] / 1000
         log.debug("batch %d: %d rows in %.1f s", report["batchId"], report["numInputRows"], seconds)
 
@@ -211,7 +231,7 @@ class Figures:
     ) -> Status:
         """Returns all figures as they are now, for the queries that run."""
         with self._lock:
-            report, measured = self._report, self.meter.measured()
+            report, measured = self._report, self.meter.measurement()
             keys = {} if measured is None else measured.keys
             operators = report.get("stateOperators", [])
             reader = self._reader
@@ -240,16 +260,17 @@ class Figures:
                 refused=refused,
                 dropped=dropped or {},
                 restarts=self.restarts,
+                replans=tuple(self.replans),
                 warnings=tuple(self.warnings),
                 queries=queries,
                 levels=state.levels,
                 combines=state.combined,
             )
 
-    def _take_figures(self, report: Report, reader: StreamAnswers) -> None:
+    def _add_figures(self, report: Report, reader: StreamAnswers) -> None:
         """Add what the operator has counted in a batch."""
         self._late.update(reader.late_in(report))
-        self.meter.take(report, reader.arrived_in(report))
+        self.meter.add_batch(report, reader.arrived_in(report))
         for name, (rows, begin) in reader.counts_in(report).items():
             before, last = self._answers_of(name)
             begins = [instant for instant in (last, begin) if instant is not None]

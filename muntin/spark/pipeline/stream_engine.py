@@ -1,4 +1,4 @@
-"""What a pipeline needs of its session: runs of plans, and a watcher of their batches.
+"""Runs of plans, and watchers of their batches, in any kind of session.
 
 `classic` and `connect` implement `StreamEngine`, `StreamRun` and `Watcher`.
 """
@@ -22,9 +22,9 @@ from muntin.errors import RunError
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.checkpoint.checkpoint_owner import Owner
-from muntin.spark.engine.settings import ROWS_UNMEASURED, settings_of_query
+from muntin.spark.engine.settings import UNLIMITED_BATCH_BYTES, settings_of_query
 from muntin.spark.error_text import full_disk_text
-from muntin.spark.output.stacking import Stacking, alike, schemas_of
+from muntin.spark.output.stacking import Stacking, group_by_columns, schemas_of
 from muntin.spark.pipeline.outputs import Outputs
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
@@ -47,7 +47,7 @@ class InUseError(RunError):
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
-    """What all runs of a pipeline share."""
+    """The checkpoint, outputs and figures that all runs of a pipeline share."""
 
     # What Spark's web page calls their queries.
     name: str
@@ -61,7 +61,7 @@ class StreamRun(ABC):
     """One Spark query that runs a plan on a checkpoint, from its start until it is halted."""
 
     # The number of its first batch.
-    first: int
+    first_batch: int
     query: StreamingQuery
     reports: QueryReports
 
@@ -85,15 +85,15 @@ class StreamRun(ABC):
         self.schemas = {name: schema for name, schema in schemas.items() if name != LATE_ROWS}
         self._sink.check(self.schemas)
         # Made for every sink: columns that Spark refuses are found here, before anything starts.
-        self._stacking = Stacking(self._rows, alike(schemas))
+        self._stacking = Stacking(self._rows, group_by_columns(schemas))
         self._stacked = self._stacking.frame
         self._is_late_wanted = late is not None
         self._halted = threading.Event()
         self._session = self.answers.sparkSession
-        # The error of the sink.
-        self._failed: RunError | None = None
-        # Why it was stopped at once; Spark does not know this.
-        self.lost: RunError | None = None
+        # The error that ended it, if Spark has no object of it: the sink's, or `stop_error`.
+        self._sink_error: RunError | None = None
+        # The error of `stop_with_error`.
+        self.stop_error: RunError | None = None
 
     @abstractmethod
     def _writer(self) -> DataStreamWriter:
@@ -106,14 +106,14 @@ class StreamRun(ABC):
         stops it; if it is new, raises `InUseError` where one runs.
         """
         checkpoint = self._context.checkpoint.for_spark
-        self.first = self._context.checkpoint.logs.last_commit() + 1
-        self._figures.restart(self.projected)
+        self.first_batch = self._context.checkpoint.logs.last_commit() + 1
+        self._figures.start_query(self.projected)
         writer = self._writer().option("checkpointLocation", checkpoint)
         writer = writer.queryName(self._free_name())
         if trigger:
             writer = writer.trigger(**trigger)
         # Whole rows may be long, unlike the columns that queries read.
-        unmeasured = {} if self._is_late_wanted else ROWS_UNMEASURED
+        unmeasured = {} if self._is_late_wanted else UNLIMITED_BATCH_BYTES
         takes_over = {_TAKES_OVER: str(not is_new).lower()}
         # Spark ignores this for a checkpoint that has a number of partitions.
         partitions = {PARTITIONS: str(state_partitions(self._session))}
@@ -143,12 +143,12 @@ class StreamRun(ABC):
         return next(free for free in chain([name], numbered) if free not in taken)
 
     def claim(self) -> None:
-        """Reserve the places that answers will go to."""
+        """Reserve the places that answers will go to; see `Sink.claim`."""
         self._sink.claim(self.schemas)
 
     def has_finished_rows(self) -> bool:
         """Whether a batch with rows was finished, so that all queries have been tried."""
-        self._figures.note(self.reports)
+        self._figures.add_reports(self.reports)
         return self._figures.has_rows()
 
     @property
@@ -163,8 +163,8 @@ class StreamRun(ABC):
     def failure(self) -> BaseException | None:
         """Returns why it failed; None if it did not."""
         # Spark has an error of the sink only as the text of a traceback.
-        if self._failed is not None:
-            return self._failed
+        if self._sink_error is not None:
+            return self._sink_error
         error = None if self.query.isActive else self.query.exception()
         full = None if error is None else full_disk_text(error)
         if full is None:
@@ -197,16 +197,16 @@ class StreamRun(ABC):
     def stop(self) -> None:
         """Stop Spark's query, after `end_batches`."""
         self.query.stop()
-        self._figures.note(self.reports)
+        self._figures.add_reports(self.reports)
 
     def is_between_batches(self) -> bool:
         """Whether, after `end_batches`, the sink is known to have nothing of a batch that is not
         finished."""
         return False
 
-    def stop_for(self, error: RunError) -> None:
-        """Stop Spark's query at once, as if it had failed."""
-        self._failed = self.lost = error
+    def stop_with_error(self, error: RunError) -> None:
+        """Stop Spark's query at once; `failure` then returns this error."""
+        self._sink_error = self.stop_error = error
         self.query.stop()
 
     def _last_finished(self) -> int:
@@ -232,7 +232,7 @@ class Watcher:
     def catch_up(self, reports: QueryReports) -> None:
         """Read reports of the run that Spark has not sent; called now and then."""
 
-    def leave(self) -> None:
+    def stop_following(self) -> None:
         """Stop watching the run, which is about to stop."""
 
     def close(self) -> None:
@@ -240,7 +240,7 @@ class Watcher:
 
 
 class StreamEngine(ABC):
-    """Makes the parts of a pipeline that depend on the kind of its session."""
+    """The classes of a pipeline that differ between classic sessions and Spark Connect."""
 
     run_class: type[StreamRun]
 

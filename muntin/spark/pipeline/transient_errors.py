@@ -72,17 +72,17 @@ def is_transient(error: BaseException) -> bool:
 
     An error of a query, of the data or of a user's function is never transient, whatever it says.
     """
-    return _says(error, _TRANSIENT)
+    return _contains_text(error, _TRANSIENT)
 
 
 def was_stopped(error: BaseException) -> bool:
     """Whether Spark failed because somebody stopped its query or its job in the middle."""
-    return _says(error, _STOPPED)
+    return _contains_text(error, _STOPPED)
 
 
-def _says(error: BaseException, words: Sequence[str]) -> bool:
+def _contains_text(error: BaseException, words: Sequence[str]) -> bool:
     """Whether an error of Spark's contains one of these texts; an error of a sink never does."""
-    chain = list(_chain(error))
+    chain = list(_error_and_causes(error))
     if isinstance(chain[-1], RunError) or not isinstance(
         chain[-1], PySparkException | Py4JJavaError
     ):
@@ -91,7 +91,7 @@ def _says(error: BaseException, words: Sequence[str]) -> bool:
     return any(word in said for word in words)
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def _error_and_causes(error: BaseException) -> Iterator[BaseException]:
     """Yields an error and its causes, the root last."""
     failure: BaseException | None = error
     while failure is not None:

@@ -1,4 +1,4 @@
-"""How files of answers are written: their format, and structs as columns where it has none."""
+"""The format and options of files of answers; structs become columns where a format has none."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructTy
 
 from muntin.errors import RunError
 from muntin.spark.files import check_format
-from muntin.sql_text import quoted
+from muntin.sql_text import quote_name
 
 # Formats that have no place for structs, so that their files are always flat.
 FLAT_FORMATS = frozenset(["csv"])
@@ -90,7 +90,7 @@ def _fields(
     schema: StructType, prefix: str, above: list[str]
 ) -> Iterator[tuple[str, str, DataType]]:
     for column in schema.fields:
-        path = [*above, quoted(column.name)]
+        path = [*above, quote_name(column.name)]
         if isinstance(column.dataType, StructType):
             yield from _fields(column.dataType, f"{prefix}{column.name}_", path)
         else:

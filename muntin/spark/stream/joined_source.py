@@ -3,8 +3,8 @@
 from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping
-from muntin.spark.binding.relations import Relations, naming_query
-from muntin.spark.engine.catalyst import analyzed_plan, items, kind
+from muntin.spark.binding.relations import Relations, name_query_in_errors
+from muntin.spark.engine.catalyst import analyzed_plan, node_name, to_list
 from muntin.spark.engine.plan_reuse import same_rows
 from muntin.spark.engine.stream_paths import (
     FILTER,
@@ -17,7 +17,7 @@ from muntin.spark.engine.stream_paths import (
 from muntin.spark.frames.stream_frames import StreamInput
 from muntin.spark.stream.joined_events import JoinedStream
 from muntin.spark.stream.source import Source
-from muntin.sql_text import SqlText, quoted
+from muntin.sql_text import SqlText, quote_name
 
 # The data itself, in a query that names no table.
 _DATA = SqlText(("", ""), ("",))
@@ -56,8 +56,8 @@ class JoinedSource(Source):
         paths: dict[SqlText, StreamPath] = {}
         times: dict[int, str] = {}
         for tree in plan.trees:
-            query = next(iter(plan.queries_of(tree).values())).asked
-            with naming_query(query):
+            query = next(iter(plan.queries_of(tree).values())).whole_query
+            with name_query_in_errors(query):
                 path, place = self._path(tree.grouping, query.name, relations)
             paths[tree.grouping.relation] = path
             times.setdefault(place, query.name)
@@ -67,7 +67,7 @@ class JoinedSource(Source):
             )
             raise RunError(f"a stream has one time, and there are several: {', '.join(named)}")
         column = self.data.columns[next(iter(times))]
-        own = Grouping(relation=_DATA, time=quoted(column), where=None, keys=())
+        own = Grouping(relation=_DATA, time=quote_name(column), where=None, keys=())
         frame, watched = self._with_watermark(own)
         whole = (relation for relation, path in paths.items() if self._has_every_row(path))
         joined = JoinedStream(
@@ -79,7 +79,7 @@ class JoinedSource(Source):
         """Returns what a grouping reads of the stream, and the place of the column that is its
         time."""
         statement = analyzed_plan(
-            relations.sql(grouping.relation.inside(f"SELECT {grouping.time} FROM ", ""))
+            relations.sql(grouping.relation.surround(f"SELECT {grouping.time} FROM ", ""))
         )
         path = path_of(statement)
         if len(path.operators) < self._operators or not same_rows(
@@ -90,7 +90,7 @@ class JoinedSource(Source):
                 f"{grouping.relation}, and the queries of a stream read its rows, or its inner and "
                 f"left joins with static tables; start a pipeline for it"
             )
-        (time,) = items(statement.output())
+        (time,) = to_list(statement.output())
         place = source_column(path, self._operators, time)
         marked = path.watermark
         if marked is not None and marked >= self._operators:
@@ -109,4 +109,4 @@ class JoinedSource(Source):
 
     def _has_every_row(self, path: StreamPath) -> bool:
         own = path.operators[self._operators :]
-        return not any(kind(operator) in {FILTER, JOIN} for operator in own)
+        return not any(node_name(operator) in {FILTER, JOIN} for operator in own)

@@ -17,15 +17,15 @@ from muntin.spark.engine.catalyst import (
     Plan,
     analyzed_plan,
     children,
+    column_id,
     column_of,
     frame_of,
-    identity,
-    items,
-    kind,
-    resolved_by,
+    is_safe,
+    node_name,
+    substitute_columns,
+    to_list,
     walk,
 )
-from muntin.spark.engine.plan_facts import is_safe
 from muntin.spark.engine.stream_paths import FILTER, JOIN, PROJECT, path_of, static_join
 
 # The column with the number of a row's statement.
@@ -40,7 +40,7 @@ class RelationCopies:
         begin with, and may have more behind them."""
         self._session = stream.sparkSession
         self._operators = operators
-        self._columns = items(analyzed_plan(stream).output())
+        self._columns = to_list(analyzed_plan(stream).output())
         numbers = array(*(lit(number) for number in range(copies)))
         self._frame = stream.select("*", explode(numbers).alias(NUMBER))
         self._names = (f"muntin_{number}" for number in count())
@@ -50,19 +50,19 @@ class RelationCopies:
         of others."""
         plan = analyzed_plan(statement)
         path = path_of(plan)
-        own = items(path.plan_at(self._operators).output())
+        own = to_list(path.plan_at(self._operators).output())
         meanings = {
-            identity(mine): theirs for mine, theirs in zip(own, self._columns, strict=False)
+            column_id(mine): theirs for mine, theirs in zip(own, self._columns, strict=False)
         }
         here = col(NUMBER) == number
         for operator in path.operators[self._operators :]:
-            if kind(operator) == PROJECT:
+            if node_name(operator) == PROJECT:
                 self._project(operator, meanings, here)
-            elif kind(operator) == FILTER:
+            elif node_name(operator) == FILTER:
                 self._filter(here, self._column(operator.condition(), meanings))
-            elif kind(operator) == JOIN:
+            elif node_name(operator) == JOIN:
                 self._join(operator, meanings, here)
-        return {each.name(): self._column(each, meanings) for each in items(plan.output())}
+        return {each.name(): self._column(each, meanings) for each in to_list(plan.output())}
 
     def select(self, columns: Mapping[str, Column]) -> DataFrame:
         """Returns all rows with some columns."""
@@ -70,14 +70,14 @@ class RelationCopies:
 
     def _project(self, project: Plan, meanings: dict[int, Expression], here: Column) -> None:
         computed: dict[int, Column] = {}
-        for each in items(project.projectList()):
-            if kind(each) == "Alias":
+        for each in to_list(project.projectList()):
+            if node_name(each) == "Alias":
                 (value,) = children(each)
-                if kind(value) == ATTRIBUTE:
-                    meanings[identity(each)] = resolved_by(value, meanings, self._session)
+                if node_name(value) == ATTRIBUTE:
+                    meanings[column_id(each)] = substitute_columns(value, meanings, self._session)
                 else:
                     # It may fail in rows that its statement leaves out.
-                    computed[identity(each)] = when(here, self._column(value, meanings))
+                    computed[column_id(each)] = when(here, self._column(value, meanings))
         meanings |= self._add_columns(computed)
 
     def _filter(self, here: Column, condition: Column) -> None:
@@ -85,20 +85,20 @@ class RelationCopies:
 
     def _join(self, operator: Plan, meanings: dict[int, Expression], here: Column) -> None:
         join = static_join(operator)
-        columns = items(join.table.output())
+        columns = to_list(join.table.output())
         # Columns of its own, as another statement may join the same table.
         names = [next(self._names) for _ in columns]
         pairs = zip(columns, names, strict=True)
         own = [column_of(column, self._session).alias(name) for column, name in pairs]
         match = next(self._names)
         table = frame_of(join.table, self._session).select(*own, lit(True).alias(match))
-        added = items(analyzed_plan(table).output())
+        added = to_list(analyzed_plan(table).output())
         meanings |= {
-            identity(column): mine for column, mine in zip(columns, added[:-1], strict=True)
+            column_id(column): mine for column, mine in zip(columns, added[:-1], strict=True)
         }
         on = here
         if join.condition is not None:
-            on = here & self._condition(join.condition, meanings, {*map(identity, columns)}, here)
+            on = here & self._condition(join.condition, meanings, {*map(column_id, columns)}, here)
         self._frame = self._frame.join(table, on, "left")
         if join.is_inner:
             self._filter(here, column_of(added[-1], self._session).isNotNull())
@@ -114,7 +114,7 @@ class RelationCopies:
         if is_safe(condition):
             return self._column(condition, meanings)
         # Spark computes it in all rows, and it may fail in those that the statement leaves out.
-        used = {identity(each): each for each in walk(condition) if kind(each) == ATTRIBUTE}
+        used = {column_id(each): each for each in walk(condition) if node_name(each) == ATTRIBUTE}
         values = {
             number: when(here, self._column(each, meanings))
             for number, each in used.items()
@@ -128,8 +128,8 @@ class RelationCopies:
             return {}
         own = [value.alias(next(self._names)) for value in values.values()]
         self._frame = self._frame.select("*", *own)
-        added = items(analyzed_plan(self._frame).output())[-len(own) :]
+        added = to_list(analyzed_plan(self._frame).output())[-len(own) :]
         return dict(zip(values, added, strict=True))
 
     def _column(self, expression: Expression, meanings: Mapping[int, Expression]) -> Column:
-        return column_of(resolved_by(expression, meanings, self._session), self._session)
+        return column_of(substitute_columns(expression, meanings, self._session), self._session)

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
-from muntin.errors import RunError, nearest, no_frame
+from muntin.errors import RunError, nearest, not_a_dataframe
 from muntin.model.plan import Plan
 from muntin.model.plan_json import plan_to_json
 from muntin.model.query import Grouping, PlainQuery, Query
@@ -23,7 +23,7 @@ from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.value_types import ValueTypes, retyped
 from muntin.spark.binding.bind import bind
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.grouping_sql import micros
+from muntin.spark.binding.grouping_sql import time_to_micros
 from muntin.spark.binding.relations import Relations, is_ansi, is_case_sensitive
 from muntin.spark.engine.settings import SettingsOfAnalysis
 from muntin.spark.engine.stream_paths import Watermarks, watermarks_of
@@ -40,7 +40,7 @@ from muntin.spark.stream.event_slices import packed_slices
 from muntin.spark.stream.joined_events import JoinedEvents, JoinedStream
 from muntin.spark.stream.operator import answer_slices, bucket_labels
 from muntin.spark.stream.stream_answers import StreamAnswers
-from muntin.sql_text import name_parts, quoted
+from muntin.sql_text import name_parts, quote_name
 
 Queries = Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
 
@@ -71,7 +71,7 @@ class Source:
         below it leaves out others of the stream.
         """
         if not isinstance(data, DataFrame):
-            raise no_frame("data", data)
+            raise not_a_dataframe("data", data)
         if not data.isStreaming:
             raise RunError(
                 "data is a batch DataFrame; mt.start and mt.stream take streaming DataFrames, "
@@ -96,7 +96,7 @@ class Source:
 
     def bind(self, plan: Plan) -> "BoundStream":
         """Returns a plan with its types; refuses queries that cannot be streamed."""
-        for query in plan.plain:
+        for query in plan.plain_queries:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
         for each in plan.queries:
             if isinstance(each, Query) and each.ending is not None:
@@ -144,9 +144,12 @@ class Source:
         except AnalysisException as error:
             raise RunError(first_line(error)) from None
         bound = bind(plan, relations, is_stream=True)
-        for query in bound.plan.plain:
+        for query in bound.plan.plain_queries:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
-        trees = [bind_stream_tree(tree, bound.plan, relations) for tree in bound.trees]
+        trees = [
+            bind_stream_tree(tree, bound.plan, relations)
+            for tree in (*bound.periodic_trees, *bound.data_trees)
+        ]
         queries = [query for query in bound.plan.queries if isinstance(query, Query)]
         return BoundStream(
             plan=bound.plan,
@@ -155,7 +158,7 @@ class Source:
             watched=watched,
             joined=joined,
             types=value_types(queries, trees, relations),
-            is_one_stream=self._watermarks.bound_what_was_read,
+            is_one_stream=self._watermarks.bound_all_rows,
             followed=self._followed,
         )
 
@@ -175,7 +178,7 @@ class Source:
                 )
             return data, column
         if column is not None:
-            time = quoted(column)
+            time = quote_name(column)
         alias = grouping.relation.alias
         instant = data.alias(alias) if alias else data
         try:
@@ -195,10 +198,10 @@ class Source:
             # Spark watches only columns that are instants, so a local time is read as if it were
             # UTC.
             local = isinstance(kind, TimestampNTZType)
-            sql = f"timestamp_micros({micros(time, kind)})" if local else time
+            sql = f"timestamp_micros({time_to_micros(time, kind)})" if local else time
             data, column = instant.select("*", expr(sql).alias(_WATCHED)), _WATCHED
         delay = f"{self.delay // MILLISECOND} milliseconds"
-        return data.withWatermark(quoted(column), delay), column
+        return data.withWatermark(quote_name(column), delay), column
 
     def _time_column(self, grouping: Grouping) -> str | None:
         """Returns the column of the data that is a grouping's time; None if it is an expression."""
@@ -273,7 +276,7 @@ class BoundStream:
                 "too late for only some of its joins; leave it out"
             )
         (relation, *_) = (tree.grouping.relation for tree in self.plan.trees)
-        schema = self.relations.sql(relation.inside("SELECT * FROM ", "")).schema
+        schema = self.relations.sql(relation.surround("SELECT * FROM ", "")).schema
         return StructType([field for field in schema.fields if field.name != _WATCHED])
 
     def run(

@@ -19,16 +19,16 @@ from muntin.runtime.state.figures import ALL, ARRIVED, FIGURE, KEYS, TREE
 from muntin.runtime.state.stream_tree import StreamTree
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.relations import Relations, naming_query, naming_refused_query
+from muntin.spark.binding.relations import Relations, name_query_in_errors, naming_refused_query
 from muntin.spark.engine.listeners import Report
 from muntin.spark.output.numbered_rows import (
     NUMBER,
     PART,
     NumberedRows,
+    merge_parts,
     number_rows,
     project_by_number,
     project_parts,
-    rows_of_whole_queries,
 )
 from muntin.spark.output.project import Bounds, Output, Projection, from_slots, projection
 from muntin.spark.output.stacking import QUERY, check_names, long_form
@@ -74,7 +74,7 @@ class StreamAnswers:
         self._parts = {part.name: part for part in parts_of(running.plan.queries)}
         # What a query that leaves a tree gives is the answer of the query that has moved.
         self._user_names = {
-            part: running.user_name(self._parts[part].asked.name) for part in self.places
+            part: running.user_name(self._parts[part].whole_query.name) for part in self.places
         }
         self.queries = list(dict.fromkeys(self._user_names.values()))
         self._projections = {name: self._projection(name) for name in self.places}
@@ -162,7 +162,7 @@ class StreamAnswers:
             rows, begin = given.get((tree.number, node), (0, None))
             window = self._parts[part].window
             if begin is not None and isinstance(window, Window):
-                begin = window.begin_of(begin)
+                begin = window.start_of(begin)
             before, last = found.get(self._user_names[part], (0, None))
             begins = [instant for instant in (begin, last) if instant is not None]
             found[self._user_names[part]] = before + rows, max(begins, default=None)
@@ -178,7 +178,7 @@ class StreamAnswers:
         """Each row once for every query that asks for it, with the query's number."""
 
         def answer(name: str) -> DataFrame:
-            with naming_query(self._query(name)):
+            with name_query_in_errors(self._query(name)):
                 return self.of(name, answers)
 
         with naming_refused_query(answer, self.queries):
@@ -188,7 +188,7 @@ class StreamAnswers:
                 projections = {**projections, LATE_ROWS: Projection(outputs=(rows,))}
                 called = {**called, LATE_ROWS: LATE_ROWS}
             each = number_rows(projections, self._nodes, self._with_node_numbers(answers))
-            return rows_of_whole_queries(each, called)
+            return merge_parts(each, called)
 
     @cached_property
     def _filtered_queries(self) -> list[str]:
@@ -262,21 +262,23 @@ class StreamAnswers:
         tree, number = self.places[name]
         bound = self._bound[tree.number]
         query = self._parts[name]
-        with naming_query(query.asked):
+        with name_query_in_errors(query.whole_query):
             projected = projection(
                 query,
                 from_slots(tree.tree.nodes[number], tree.layout, bound),
                 bound,
                 bounds=bounds if isinstance(query.window, Window) else None,
-                plain=self._relations.names_of(query.asked),
+                plain=self._relations.names_of(query.whole_query),
                 keys=[
                     _decode_key(slot, field)
                     for slot, field in zip(tree.layout.key_columns, bound.keys, strict=True)
                 ],
-                left_out={name: self._null_key(query, key) for name, key in query.left_out.items()},
+                null_keys={
+                    name: self._null_key(query, key) for name, key in query.null_keys.items()
+                },
             )
         # Windows that its tree saw only in part, or that another tree gives, are left out.
-        first, until = self._running.limits(query.asked.name)
+        first, until = self._running.limits(query.whole_query.name)
         conditions = [] if first is None else [f"{BEGIN} >= {first}L"]
         conditions += [] if until is None else [f"{BEGIN} < {until}L"]
         return replace(projected, condition=" AND ".join(conditions) or None)

@@ -1,8 +1,11 @@
 """Techniques in optimizers: the paper's figure 17, and what it says of SlickDeque."""
 
+from random import Random
+
 import pytest
 
-from benchmarks.papers.optimizer_techniques import SWEEPS, TECHNIQUES, Load, run
+from benchmarks.papers.generators import incremental_gen
+from benchmarks.papers.optimizer_techniques import SWEEPS, TECHNIQUES, run
 
 
 @pytest.fixture(scope="module")
@@ -46,5 +49,5 @@ def test_better_techniques_make_fewer_trees(experiment):
 
 
 def test_slides_are_factors_of_the_longest():
-    windows = Load(longest_slide=100).draw(0)
+    windows = incremental_gen(Random(0), longest_slide=100)
     assert {100_000_000 % window.slide for window in windows} == {0}

@@ -7,8 +7,14 @@ import pytest
 from rich.console import Console
 
 from benchmarks.papers.generators import TICK, draw_weave, paper_cost
-from benchmarks.papers.rivals import insert_then_weave, local_search, no_share, share_all
-from benchmarks.papers.weave import CONTENDERS, QUICK, ranges, run
+from benchmarks.papers.rivals import (
+    CONTENDERS,
+    insert_then_weave,
+    local_search,
+    no_share,
+    share_all,
+)
+from benchmarks.papers.weave import QUICK, ranges, run
 from muntin.optimizer.weave_share.groups import same_edges
 from muntin.optimizer.weave_share.weave_share import weave_exactly, weave_groups
 
@@ -33,6 +39,7 @@ def test_every_figure_of_the_paper_is_there(experiment):
     names = [figure.name for figure in experiment.figures]
     assert names == [
         *(f"weave_{number}" for number in (4, 5, 6, 7, 8, 9, 10, 11, 14)),
+        "weave_edges",
         "weave_scale",
     ]
 

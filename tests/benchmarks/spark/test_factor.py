@@ -5,9 +5,9 @@ import json
 import pytest
 from rich.console import Console
 
+from benchmarks.papers.factor_settings import SETTINGS, USUAL, read_settings
 from benchmarks.spark.factor import _compute_hash, run_factor
 from benchmarks.spark.factor_report import FactorReport, Run, Side, join_reports, read_reports
-from benchmarks.spark.factor_settings import SETTINGS, USUAL, read_settings
 from muntin.errors import RunError
 
 

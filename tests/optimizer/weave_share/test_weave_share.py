@@ -9,7 +9,8 @@ from benchmarks.papers import rivals
 from benchmarks.papers.generators import incremental_gen, weave_share_gen
 from muntin.errors import PlanError
 from muntin.model.time import SECOND
-from muntin.optimizer.costs import OPERATIONS
+from muntin.model.workload import PlanOptions
+from muntin.optimizer.operations import OPERATIONS
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.weave_share import weave_share as weaving
 from muntin.optimizer.weave_share.groups import (
@@ -27,6 +28,11 @@ from tests.support.woven import A, B, C, sets, window
 EXAMPLE_3 = GroupCost(overhead=1.2)
 
 
+def forced(workload, technique):
+    """The workload with a technique that its user demands."""
+    return workload.with_options(PlanOptions(technique=technique))
+
+
 def test_example_2_weaveability():
     assert weaveability(group_of([window(12, 9)]), group_of([window(10, 6)])) == 0.25
 
@@ -41,11 +47,11 @@ def test_example_3():
 
 
 def test_example_3_as_a_plan():
-    workload = my.workload([A, B, C], rate=1.2)
-    assert {
-        frozenset(node.window for node in tree.nodes)
-        for tree in weave(workload, technique="panes").trees
-    } == {frozenset({A, C}), frozenset({B})}
+    workload = forced(my.workload([A, B, C], rate=1.2), "panes")
+    assert {frozenset(node.window for node in tree.nodes) for tree in weave(workload).trees} == {
+        frozenset({A, C}),
+        frozenset({B}),
+    }
 
 
 def test_reduction_is_equation_5():
@@ -145,4 +151,4 @@ def test_every_grouping_is_a_valid_plan(workload):
 
 def test_unknown_techniques_are_refused():
     with pytest.raises(PlanError, match="no technique is called 'best'"):
-        weave(my.workload([A, B]), technique="best")
+        weave(forced(my.workload([A, B]), "best"))

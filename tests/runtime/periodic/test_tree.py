@@ -147,8 +147,8 @@ def test_of_overlapping_intervals_the_fewest_are_combined(data, rows):
         nodes.append(Node(window=window, aggregates=asked, parent=first, queries=(str(window),)))
     slicing = Slicing(edges=(Edges(period=1),), rate=1.0)
     tree = PeriodicTree(grouping=grouping, slicing=slicing, nodes=tuple(nodes))
-    assert [node.picks for node in nodes] == [False, True, True]
-    assert [first.reads(node.window) for node in nodes[1:]] == [(0, 16), (0, 16, 31)]
+    assert [node.reads_fewest for node in nodes] == [False, True, True]
+    assert [first.fewest_starts(node.window) for node in nodes[1:]] == [(0, 16), (0, 16, 31)]
     check_in_pieces(data, tree, rows)
 
 

@@ -73,8 +73,10 @@ def test_parts_answer_the_windows_that_begin_in_them():
     tree = tree_of("shared")
     layout = layout_of(tree)
     rows = events_of(400)
-    width = 4 * tree.longest
-    packed = packed_of(tree, layout, rows, rows_at_once=100, part_width=width, longest=tree.longest)
+    width = 4 * tree.longest_window
+    packed = packed_of(
+        tree, layout, rows, rows_at_once=100, part_width=width, longest=tree.longest_window
+    )
     # To the runtime a part is a key like others.
     by_part = replace(layout, key_columns=("k", PART))
     found = Counter(

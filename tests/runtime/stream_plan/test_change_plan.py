@@ -56,7 +56,7 @@ def naive(query, events, *, until, since):
         begin = window.first_after(time - window.size)
         while begin <= time:
             # One that grows may begin later than it is called.
-            is_in = window.begin_of(begin) <= time
+            is_in = window.start_of(begin) <= time
             is_open = is_in and passed < begin + window.size <= until
             if is_open and (since is None or begin >= since):
                 held.setdefault((key, begin), []).append(value)

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import muntin as mt
-from muntin.aggregates.parameters import LEAST, MOST
+from muntin.aggregates.parameters import LEAST_REGISTER_BITS, MOST_REGISTER_BITS
 from muntin.runtime.storage.registers import bias_tables
 from tests.support.answers import plain
 from tests.support.comparing import Pair, assert_pairs_equal
@@ -81,7 +81,7 @@ def test_every_type_in_every_window(data):
     aggregates = {name: mt.approx_count_distinct(sql) for name, sql in VALUES.items()}
     asked = queries(aggregates, keys=["device"])
     with mt.run(mt.plan(asked, strategy="shared"), data) as results:
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         assert len(results.plan.trees) == 1
         same({query.name: (results[query.name], plain(query, data)) for query in asked})
 
@@ -109,7 +109,7 @@ def test_every_error_and_filter_and_other_aggregates(data, finest):
         )
     )
     with mt.run(asked, data) as results:
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         same({query.name: (results[query.name], plain(query, data)) for query in asked})
 
 
@@ -130,7 +130,7 @@ def test_sql_and_frames_and_what_is_left_to_spark(spark, data):
         ";".join(f"-- name: {name}\n{text.format(call=call)}" for name, call in calls.items())
     )
     with mt.run([query for query in asked if query.name != "fine"], data) as results:
-        left = {query.name: query.reason for query in results.plan.plain}
+        left = {query.name: query.reason for query in results.plan.plain_queries}
         assert set(left) == {"nested"}
         assert "struct" in left["nested"]
         same({name: (results[name], spark.sql(text.format(call=calls[name]))) for name in results})
@@ -145,7 +145,7 @@ def test_sql_and_frames_and_what_is_left_to_spark(spark, data):
         ),
     }
     shared = mt.share(frames)
-    assert not shared.plan.plain
+    assert not shared.plan.plain_queries
     same({name: (shared[name], frame) for name, frame in frames.items()})
 
 
@@ -163,8 +163,8 @@ def test_keys_that_only_spark_compares_are_left_to_it(few):
         )
     )
     with mt.run(mt.plan(asked, strategy="shared"), few) as results:
-        assert [query.name for query in results.plan.plain] == ["q0", "q1", "q2", "q3"]
-        assert "UTF8_LCASE" in results.plan.plain[0].reason
+        assert [query.name for query in results.plan.plain_queries] == ["q0", "q1", "q2", "q3"]
+        assert "UTF8_LCASE" in results.plan.plain_queries[0].reason
         same({query.name: (results[query.name], plain(query, few)) for query in asked})
 
 
@@ -181,7 +181,7 @@ def test_spark_combines_some_queries_of_a_tree_and_the_slicer_makes_others(few):
         )
     )
     with mt.run(mt.plan(asked, strategy="shared"), few) as results:
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         same({query.name: (results[query.name], plain(query, few)) for query in asked})
         long = results.together()
         same(
@@ -215,7 +215,7 @@ def test_one_query_alone_and_queries_apart(data):
 def test_the_constants_are_sparks(spark):
     helper = getattr(spark._jvm, "org.apache.spark.sql.catalyst.util.HyperLogLogPlusPlusHelper$")
     theirs = getattr(helper, "MODULE$")
-    for bits in range(LEAST, MOST + 1):
+    for bits in range(LEAST_REGISTER_BITS, MOST_REGISTER_BITS + 1):
         raw, biases = bias_tables(bits)
-        assert raw.tolist() == list(theirs.RAW_ESTIMATE_DATA()[bits - LEAST])
-        assert biases.tolist() == list(theirs.BIAS_DATA()[bits - LEAST])
+        assert raw.tolist() == list(theirs.RAW_ESTIMATE_DATA()[bits - LEAST_REGISTER_BITS])
+        assert biases.tolist() == list(theirs.BIAS_DATA()[bits - LEAST_REGISTER_BITS])

@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 import muntin as mt
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 
 ZONE = "spark.sql.session.timeZone"
 ANSI = "spark.sql.ansi.enabled"

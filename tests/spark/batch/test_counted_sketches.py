@@ -130,7 +130,7 @@ def test_answers_are_those_of_all_values(data):
     kept = [f"{sql} AS {name}" for name, sql in columns.items()]
     kept += [name for name in ASKED if name not in columns]
     with mt.run(plan, data) as results:
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         for name, query in queries.items():
             if name != "rows":
                 assert results[name].schema == plain(query, data).schema
@@ -215,7 +215,7 @@ def test_of_one_value_or_none_they_are_sparks_bytes(data):
     aggregates["single"] = mt.kll_sketch_agg_float("CAST(v AS FLOAT)", where=once)
     (query,) = asked(["minute"], aggregates).values()
     with mt.run(mt.plan(query, strategy="shared", approximate=True), data) as results:
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         ours, theirs = (
             {(row.device, row.window): row for row in frame.collect()}
             for frame in (results["minute"], plain(query, data))

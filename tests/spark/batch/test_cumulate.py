@@ -5,7 +5,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import muntin as mt
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from tests.support.answers import TOLERANCE, plain
 from tests.support.comparing import Pair, assert_pairs_equal
 

@@ -80,7 +80,7 @@ def test_sessions_equal_sparks_own(readings: DataFrame):
     asked.append(query("nested", mt.session("2 seconds"), aggregates=nested))
     with mt.run(asked, readings, strategy="shared") as results:
         # Extremes of arrays are not the runtime's; Spark has sessions of its own.
-        assert [one.name for one in results.plan.plain] == ["twice", "nested"]
+        assert [one.name for one in results.plan.plain_queries] == ["twice", "nested"]
         assert [tree.engine is Engine.SPARK for tree in results.plan.data_trees] == [False] * 4
         assert_equal_answers(results, readings)
 
@@ -127,7 +127,7 @@ def test_sessions_in_sql_equal_sparks_own(spark: SparkSession, readings: DataFra
     text = ";".join(f"-- name: {name}\n{one}" for name, one in texts.items())
     readings.createOrReplaceTempView("readings")
     with mt.run(mt.parse_sql(text), {"readings": readings}, strategy="shared") as results:
-        assert [one.name for one in results.plan.plain] == ["gaps"]
+        assert [one.name for one in results.plan.plain_queries] == ["gaps"]
         assert [len(tree.nodes) for tree in results.plan.data_trees] == [2, 2]
         for name, one in texts.items():
             assert_same(results[name], spark.sql(one), name)

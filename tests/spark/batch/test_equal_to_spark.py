@@ -19,7 +19,7 @@ from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.strategies import STRATEGIES
 from muntin.spark.batch.results import Results
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from tests.support.answers import TOLERANCE, assert_same, plain
 from tests.support.comparing import Pair, compare
 from tests.support.examples import SEED

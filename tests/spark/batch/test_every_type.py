@@ -101,7 +101,7 @@ def test_a_type_beside_plain_numbers(spark, kind):
             queries.append(query)
             expected[name] = answer
     with mt.run(queries, {"t": data}, strategy="shared") as results:
-        assert "healthy" not in {query.name for query in results.plan.plain}
+        assert "healthy" not in {query.name for query in results.plan.plain_queries}
         assert_pairs_equal(
             Pair(name=name, expected=expected[name], actual=results[name], tolerance=1e-9)
             for name in results
@@ -118,7 +118,9 @@ def test_a_query_that_cannot_be_bound_is_left_to_spark(spark, monkeypatch):
     data = rows(spark, "i")
     queries = mt.parse_sql(f"SELECT sum(n + 1) AS s FROM t {BY}; SELECT sum(n) AS s FROM t {BY}")
     results = mt.run(queries, {"t": data})
-    assert {query.name: query.reason for query in results.plan.plain} == {"q1": "no slices keep it"}
+    assert {query.name: query.reason for query in results.plan.plain_queries} == {
+        "q1": "no slices keep it"
+    }
     assert "no slices keep it" in results.plan.explain()
     for query in queries:
         assert_same(results[query.name], plain(query, {"t": data}))
@@ -138,7 +140,7 @@ def test_a_session_that_cannot_be_bound_is_left_to_spark(spark, monkeypatch):
         f"SELECT max(n) AS s FROM t {by.format(9)}"
     )
     results = mt.run(queries, {"t": data}, strategy="shared")
-    reasons = {query.name: query.reason for query in results.plan.plain}
+    reasons = {query.name: query.reason for query in results.plan.plain_queries}
     assert reasons == {"q1": "no records keep it"}
     for query in queries:
         assert_same(results[query.name], plain(query, {"t": data}))
@@ -152,6 +154,6 @@ def test_a_table_whose_name_is_not_ascii(spark):
     )
     for given in (None, {"größen": data}, {"`größen`": data}):
         results = mt.run(queries, given)
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         for query in queries:
             assert_same(results[query.name], plain(query, given))

@@ -97,7 +97,7 @@ def test_dataframes_fail_alone_too(events):
         "guarded": grouped(10, max(expr("CAST(text AS INT)")), where="text <> 'x'"),
     }
     with mt.share(frames, strategy="shared") as results:
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         for name, frame in frames.items():
             assert outcome(lambda name=name: results[name]) == outcome(lambda frame=frame: frame)
 

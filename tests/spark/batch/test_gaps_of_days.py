@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import muntin as mt
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from tests.support.comparing import Pair, assert_pairs_equal
 
 # In New York, March 10 of 2024 has 23 hours and November 3 has 25.
@@ -41,7 +41,7 @@ def assert_equal(expected, results):
 
 
 def gaps_of_days(results):
-    return [query.name for query in results.plan.plain]
+    return [query.name for query in results.plan.plain_queries]
 
 
 @pytest.mark.parametrize("zone", ["America/New_York", "UTC", "+05:30", "Etc/GMT+5"])
@@ -95,4 +95,4 @@ def test_days_of_periodic_windows_have_24_hours(spark, events):
     }
     with mt.share(expected) as results:
         assert_equal(expected, results)
-        assert not results.plan.plain
+        assert not results.plan.plain_queries

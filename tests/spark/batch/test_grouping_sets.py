@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 import muntin as mt
 from muntin.errors import RunError
 from muntin.model.query import Query
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from tests.support.answers import TOLERANCE, assert_equal_answers
 from tests.support.comparing import Pair, assert_pairs_equal
 from tests.support.examples import examples
@@ -73,7 +73,7 @@ def test_answers_are_sparks(spark, events):
         mt.run(queries, events, strategy="shared") as results,
         mt.run(apart, events, strategy="unshared") as unshared,
     ):
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         pairs = [(name, "shared", results[name]) for name in SHARED]
         pairs += [(name, "unshared", unshared[name]) for name in some]
         pairs += [(name, "to_sql", spark.sql(results.to_sql(name))) for name in some]
@@ -101,7 +101,7 @@ LEFT_ALONE = {
 def test_what_cannot_share_is_left_to_spark(events):
     queries = mt.parse_sql(";".join(statement(*parts) for parts in LEFT_ALONE.values()))
     results = mt.run(queries, events)
-    assert [query.reason for query in results.plan.plain] == list(LEFT_ALONE)
+    assert [query.reason for query in results.plan.plain_queries] == list(LEFT_ALONE)
     assert_equal_answers(results, events)
 
 
@@ -130,7 +130,7 @@ def test_numbers_of_sets_as_earlier_sparks_give_them_are_left_to_spark(spark, ev
     queries = mt.parse_sql(statement("grouping_id() AS id, count(*) AS n", f"{W}, ROLLUP(site)"))
     with configured(spark, {"spark.sql.legacy.integerGroupingId": "true"}):
         results = mt.run(queries, events)
-        assert results.plan.plain[0].reason == "spark.sql.legacy.integerGroupingId is on"
+        assert results.plan.plain_queries[0].reason == "spark.sql.legacy.integerGroupingId is on"
         assert_equal_answers(results, events)
 
 

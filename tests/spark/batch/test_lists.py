@@ -51,7 +51,7 @@ def both(spark, data, items, where="true"):
     (query,) = mt.parse_sql(text)
     expected = spark.sql(text)
     with mt.run(mt.plan([query], strategy="shared"), data) as results:
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         assert results[query.name].schema == expected.schema
         return rows(results[query.name]), rows(expected)
 
@@ -111,7 +111,7 @@ def test_what_spark_casts_to_text_is_left_to_it(spark, data):
     items = "listagg(n, ',') WITHIN GROUP (ORDER BY n) AS x"
     text = f"SELECT device, window, {items} FROM listed GROUP BY device, {WINDOW}"
     with mt.run(mt.parse_sql(text), data) as results:
-        (plain,) = results.plan.plain
+        (plain,) = results.plan.plain_queries
         assert "is of int" in plain.reason
         assert rows(results[plain.name]) == rows(spark.sql(text))
 
@@ -133,7 +133,7 @@ def test_dataframes(data):
         ),
     }
     shared = mt.share(frames)
-    assert [plain.name for plain in shared.plan.plain] == ["as_it_comes", "reversed"]
+    assert [plain.name for plain in shared.plan.plain_queries] == ["as_it_comes", "reversed"]
     for name in ("sorted", "above", "text", "compared", "set", "reversed"):
         assert shared[name].schema == frames[name].schema
         assert rows(shared[name]) == rows(frames[name])

@@ -84,7 +84,7 @@ def calls():
 def test_every_type(data, keys, strategy):
     asked = queries(calls(), keys)
     with mt.run(mt.plan(asked, strategy=strategy), data) as results:
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         for query in asked:
             found, expected = results[query.name], plain(query, data)
             assert found.schema == expected.schema
@@ -114,7 +114,7 @@ def test_passes_of_the_slicer_and_sql(spark, data):
     ]
     data.createOrReplaceTempView("data")
     with mt.run(mt.plan(asked, rate=1000, keys=3), data) as results:
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         for query in asked[::5]:
             expected = sorted(map(str, plain(query, data).collect()))
             assert sorted(map(str, results[query.name].collect())) == expected
@@ -126,7 +126,7 @@ def test_of_equal_ones_some_value_is_chosen(data):
         F.max_by("v", F.col("u") % 3).alias("m"), F.max(F.col("u") % 3).alias("most")
     )
     found = mt.share({"f": frame})
-    assert not found.plan.plain
+    assert not found.plan.plain_queries
     candidates = data.selectExpr(
         "device", "explode(sequence(0, 4)) AS back", "ts", "v", "u % 3 AS r"
     ).selectExpr(

@@ -18,7 +18,7 @@ import muntin as mt
 from tests.support.answers import assert_same, plain
 from tests.support.comparing import Pair, assert_pairs_equal, compare
 from tests.support.examples import SEED
-from tests.support.names import draw_names, in_another_case, quoted
+from tests.support.names import draw_names, in_another_case, quote_name
 from tests.support.streams import Input, at, events, joined
 
 EXAMPLES = int(os.environ.get("MUNTIN_FUZZ", "24"))
@@ -99,7 +99,7 @@ def make_example(spark, rows, seed: int) -> Example:
 
 
 def made_in_python(rng, names, name, size, slide) -> mt.Query:
-    column = {plain: quoted(odd) for plain, odd in names.items()}
+    column = {plain: quote_name(odd) for plain, odd in names.items()}
     keys = [column["text"], column["digit"]]
     outputs = [names["text"], names["digit"]]
     if rng.random() < 0.5:
@@ -107,12 +107,18 @@ def made_in_python(rng, names, name, size, slide) -> mt.Query:
         # Two queries of a grouping have the same keys under names of their own.
         keys = dict(zip(outputs, keys, strict=True))
     top, total, many = draw_names(rng, 3, without={*outputs})
-    having = rng.choice([None, f"{quoted(in_another_case(top))} > 5 AND {quoted(many)} > 0"])
+    having = rng.choice(
+        [None, f"{quote_name(in_another_case(top))} > 5 AND {quote_name(many)} > 0"]
+    )
     columns = [
-        mt.Column(name=outputs[0], expression=quoted(outputs[0])),
-        mt.Column(name="json", expression=f"to_json(struct({quoted(outputs[1])}, {quoted(top)}))"),
+        mt.Column(name=outputs[0], expression=quote_name(outputs[0])),
+        mt.Column(
+            name="json", expression=f"to_json(struct({quote_name(outputs[1])}, {quote_name(top)}))"
+        ),
         mt.Column(name="since", expression="window.start"),
-        mt.Column(name=total, expression=f"{quoted(total)} + {quoted(in_another_case(many))}"),
+        mt.Column(
+            name=total, expression=f"{quote_name(total)} + {quote_name(in_another_case(many))}"
+        ),
     ]
     has_clash = {"json", "since"} & {outputs[0].lower(), total.lower()}
     return mt.Query(
@@ -132,23 +138,24 @@ def made_in_python(rng, names, name, size, slide) -> mt.Query:
 
 
 def written_in_sql(rng, names, table, size, slide) -> str:
-    column = {plain: quoted(odd) for plain, odd in names.items()}
+    column = {plain: quote_name(odd) for plain, odd in names.items()}
     text, digit, top, total, since = draw_names(rng, 5)
-    source = f"source AS {quoted(table)}" if table else "source"
-    prefix = f"{quoted(table)}." if table and rng.random() < 0.5 else ""
+    source = f"source AS {quote_name(table)}" if table else "source"
+    prefix = f"{quote_name(table)}." if table and rng.random() < 0.5 else ""
     own_name = rng.random() < 0.5
-    shown = column["text"] if own_name else f"{prefix}{column['text']} AS {quoted(text)}"
+    shown = column["text"] if own_name else f"{prefix}{column['text']} AS {quote_name(text)}"
     having = rng.choice(
         [
             "",
-            f"HAVING {quoted(in_another_case(top))} > 5",
+            f"HAVING {quote_name(in_another_case(top))} > 5",
             f"HAVING {prefix}{column['digit']} = 1 AND max({column['n']}) > 4",
         ]
     )
     return f"""
-        SELECT {shown}, upper({column["text"]}) AS {quoted(digit)}, {column["digit"]} + 1 AS more,
-               max({prefix}{column["n"]}) AS {quoted(top)}, sum({column["x"]}) AS {quoted(total)},
-               window.start AS {quoted(since)}
+        SELECT {shown}, upper({column["text"]}) AS {quote_name(digit)},
+               {column["digit"]} + 1 AS more, max({prefix}{column["n"]}) AS {quote_name(top)},
+               sum({column["x"]}) AS {quote_name(total)},
+               window.start AS {quote_name(since)}
         FROM {source}
         WHERE {column["n"]} <> 3
         GROUP BY {column["text"]}, {column["digit"]}, window({column["ts"]}, '{size}', '{slide}')
@@ -182,7 +189,7 @@ def outcomes(spark, rows):
                         name=f"{seed}, together",
                         expected=expected,
                         # In which order the columns of several queries come is not said.
-                        actual=long.select(*map(quoted, expected.columns)),
+                        actual=long.select(*map(quote_name, expected.columns)),
                         strict=False,
                     )
                     pairs[pair] = seed
@@ -218,7 +225,7 @@ def test_any_names(outcomes, seed):
     wrong, plans, examples = outcomes
     assert not wrong[seed], "\n".join([*wrong[seed], str(examples[seed])])
     if is_in_python(seed):
-        first, second = (plans[seed].place(name)[0] for name in ("q0", "q1"))
+        first, second = (plans[seed].find_node(name)[0] for name in ("q0", "q1"))
         assert first is second
 
 
@@ -226,7 +233,9 @@ def test_any_names(outcomes, seed):
 def test_examples_share_and_have_a_long_form(outcomes):
     # In SQL a key may be called like an item of SELECT, and then Spark alone knows what is meant.
     _, plans, examples = outcomes
-    shared = [seed for seed, plan in plans.items() if len(plan.trees) == 1 and not plan.plain]
+    shared = [
+        seed for seed, plan in plans.items() if len(plan.trees) == 1 and not plan.plain_queries
+    ]
     assert sum(not is_in_python(seed) for seed in shared) > len(examples) // 8
     assert sum(map(can_stand_together, examples.values())) > len(examples) // 4
 
@@ -343,8 +352,8 @@ def suggested(message: str) -> set[str]:
 @pytest.mark.parametrize("name", ["begin", "end", "node", "i0", "k0", "c0", "a0", "q", "nothing"])
 def test_names_of_muntins_own_mean_nothing(rows, place, name):
     parts = {
-        "having": {"having": f"{quoted(name)} IS NOT NULL"},
-        "columns": {"columns": [mt.Column(name="a", expression=quoted(name))]},
+        "having": {"having": f"{quote_name(name)} IS NOT NULL"},
+        "columns": {"columns": [mt.Column(name="a", expression=quote_name(name))]},
     }
     wrong = query("wrong", **parts[place])
     for asked in ([wrong], [wrong, OTHER]):
@@ -437,13 +446,13 @@ def test_names_in_a_stream(spark, tmp_path, names):
     def renamed(frame):
         device, site, load, when = names
         return frame.selectExpr(
-            f"device AS {quoted(device)}",
-            f"site AS {quoted(site)}",
-            f"load AS {quoted(load)}",
-            f"ts AS {quoted(when)}",
+            f"device AS {quote_name(device)}",
+            f"site AS {quote_name(site)}",
+            f"load AS {quote_name(load)}",
+            f"ts AS {quote_name(when)}",
         )
 
-    device, site, load, when = map(quoted, names)
+    device, site, load, when = map(quote_name, names)
     asked = [
         mt.Query(
             name="listed",
@@ -512,7 +521,7 @@ def test_a_name_in_having_that_is_a_column_and_an_item(rows, having):
         f"SELECT text, count(*) AS c {by}"
     )
     results = mt.run(queries, {"r": rows})
-    reasons = {query.name: query.reason for query in results.plan.plain}
+    reasons = {query.name: query.reason for query in results.plan.plain_queries}
     assert reasons.get("q1") == HAVINGS[having]
     assert_same(results["q2"], plain(queries[1], {"r": rows}))
     expected = plain(queries[0], {"r": rows})

@@ -73,7 +73,7 @@ def rows(frame):
 
 
 def test_answers_come_in_sparks_order(results, expected):
-    assert not results.plan.plain
+    assert not results.plan.plain_queries
     for name in STATEMENTS:
         assert results[name].schema == expected[name].schema, name
         found, wanted = rows(results[name]), rows(expected[name])
@@ -127,7 +127,7 @@ def test_sort_by_orders_each_partition(data):
         f"SELECT device, window, count(*) AS n {FROM} SORT BY n; SELECT sum(load) AS s {FROM}"
     )
     results = mt.run(queries, data, strategy="shared")
-    assert not results.plan.plain
+    assert not results.plan.plain_queries
     assert sorted(rows(results["q1"])) == sorted(rows(plain(queries[0], data)))
     parts = results["q1"].select("n", F.spark_partition_id().alias("part")).collect()
     for part in {row.part for row in parts}:
@@ -170,9 +170,9 @@ def test_frames(readings):
         "constant": counted.orderBy(F.lit(1), "window", "device"),
     }
     results = mt.share({**frames, "plain": counted}, strategy="shared")
-    assert not results.plan.plain
+    assert not results.plan.plain_queries
     for name, frame in frames.items():
         assert results[name].schema == frame.schema, name
         assert rows(results[name]) == rows(frame), name
     inside = mt.share({"f": counted.limit(3).orderBy("window")})
-    assert inside.plan.plain[0].reason == "it has a filter or an order above its limit"
+    assert inside.plan.plain_queries[0].reason == "it has a filter or an order above its limit"

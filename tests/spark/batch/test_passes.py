@@ -115,7 +115,7 @@ def test_many_trees_are_folded_from_finest_slices(spark):
     plan = optimize(workload(MANY, prices=WAYS[Engine.COMPILED]), "shared")
     assert len(plan.trees) == len(MANY)
     # So many filters are not asked before all else.
-    assert [(each.engine, each.leaves_out) for each in plan.passes] == [(Engine.COMPILED, False)]
+    assert [(each.engine, each.drops_rows) for each in plan.passes] == [(Engine.COMPILED, False)]
     with mt.run(plan, frame) as results:
         assert_equal_answers(results, frame)
 
@@ -149,7 +149,7 @@ def test_groups_of_windows_are_composed_from_slices_that_are_cut_once(
     widths = {tree.queries: tree.slicing.width for tree in plan.trees}
     assert widths == {("seconds",): SECOND, ("minutes", "hops"): None, ("hot",): MINUTE}
     with mt.run(plan, stored) as results:
-        assert [tree.made_in for tree in results.plan.trees] == [shared] * 3
+        assert [tree.slicing_pass for tree in results.plan.trees] == [shared] * 3
         assert scans(results.together()) == 1
         assert_equal_answers(results, stored)
 
@@ -219,11 +219,11 @@ def test_a_join_is_computed_once_for_several_passes(spark, readings, tmp_path):
     queries = mt.parse_sql(APART.format(relation="readings r JOIN heights h ON r.device = h.name"))
     with mt.run(queries, data) as results:
         # So few rows are joined again.
-        assert results.plan.stored == ()
+        assert results.plan.stored_relations == ()
     once = "readings r JOIN (SELECT DISTINCT name, height FROM heights) h ON r.device = h.name"
     queries = mt.parse_sql(APART.format(relation=once))
     with stored_frames() as kept, mt.run(queries, data) as results:
-        assert len(results.plan.stored) == 1
+        assert len(results.plan.stored_relations) == 1
         told = " ".join(results.plan.explain().split())
         assert "is computed once and stored, since it is read 2 times" in told
         assert scans(results.together()) == 2
@@ -231,11 +231,11 @@ def test_a_join_is_computed_once_for_several_passes(spark, readings, tmp_path):
         assert kept() > 0
     assert kept() == 0
     with mt.run(queries, data, strategy="unshared") as results:
-        assert results.plan.stored == ()
+        assert results.plan.stored_relations == ()
     tables = mt.parse_sql(APART.format(relation="readings").replace("max(height)", "max(temp)"))
     with mt.run(tables, data["readings"]) as results:
         assert len(results.plan.readings) == 1
-        assert results.plan.stored == ()
+        assert results.plan.stored_relations == ()
 
 
 def test_a_python_function_sees_each_row_once(readings):
@@ -281,7 +281,7 @@ def test_a_query_that_leaves_a_pass_takes_its_keys_along(spark, readings, way):
     plan = optimize(workload(queries, prices=WAYS[way]), "shared")
     assert [each.keys for each in plan.passes] == [("device", "state")]
     with mt.run(plan, readings) as results:
-        assert [query.name for query in results.plan.plain] == ["rounded"]
+        assert [query.name for query in results.plan.plain_queries] == ["rounded"]
         assert [each.keys for each in results.plan.passes] == [("device",)]
         assert_equal_answers(results, readings)
 

@@ -15,7 +15,7 @@ from muntin.model.windows import hopping, tumbling
 from muntin.model.workload import workload
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from tests.support.answers import assert_equal_answers, assert_same, plain
 from tests.support.executed_plans import counting_rows, scans, stored_frames
 
@@ -126,14 +126,14 @@ TOTALS = hops("totals", load=sum_("load"), temp=sum_("temp"), mean=avg("temp"))
 
 def test_the_plan_that_ran_names_the_techniques_for_the_types_of_its_data(readings):
     plan = optimize(workload([TOTALS]), "shared")
-    assert plan.place("totals")[1].techniques == (
+    assert plan.find_node("totals")[1].techniques == (
         ("two_stacks_lite",),
         ("two_stacks_lite",),
         ("two_stacks_lite", "subtract"),
     )
     with run(plan, readings) as results:
         # Integers can be taken out again exactly.
-        assert results.plan.place("totals")[1].techniques == (
+        assert results.plan.find_node("totals")[1].techniques == (
             ("subtract",),
             ("two_stacks_lite",),
             ("two_stacks_lite", "subtract"),
@@ -147,14 +147,14 @@ def test_the_plan_that_ran_says_what_spark_does(readings):
     with run(workload(queries, keys=100_000), readings, strategy="shared") as results:
         (tree,) = results.plan.trees
         assert tree.combined_by_spark == ("words",)
-        _, node = results.plan.place("words")
+        _, node = results.plan.find_node("words")
         assert dict(zip(map(str, node.aggregates), node.techniques, strict=True)) == {
             "max(temp)": ("recalc",),
             "max(array(state))": ("spark",),
             "count(*)": ("recalc",),
         }
         assert tree.time_part is None
-        assert tree.made_in is None
+        assert tree.slicing_pass is None
         told = " ".join(results.plan.explain().split())
         assert "merged by Spark, as the compiled runtime does not take their types: words" in told
         assert "└─ price avg(price) is decimal(14,6), which Spark rounds once" in told
@@ -201,7 +201,7 @@ def test_results_show_themselves_in_short(readings):
 def test_a_forced_technique_answers_as_spark_does(readings):
     for technique in ("two_stacks", "daba_lite"):
         with run([MINUTE, TOTALS], readings, technique=technique) as results:
-            named = {name for one in results.plan.place("totals")[1].techniques for name in one}
+            named = {name for one in results.plan.find_node("totals")[1].techniques for name in one}
             assert named == {technique}
             assert_equal_answers(results, readings)
     with run([hops("loads", load=sum_("load"))], readings, technique="subtract") as results:

@@ -111,15 +111,15 @@ def test_every_sketch_is_tested():
     assert {one.function for one in sketches} == {
         name for name, row in FUNCTIONS.items() if row.result in ("bytes", "items", "state")
     }
-    assert all(not one.definition.is_bounded for one in (*BYTES.values(), *EXACT.values()))
-    assert all(one.definition.is_bounded for one in bounded)
+    assert all(not one.definition.is_approximate for one in (*BYTES.values(), *EXACT.values()))
+    assert all(one.definition.is_approximate for one in bounded)
 
 
 @pytest.mark.parametrize("sketches", [BYTES, EXACT], ids=["counts", "hashes"])
 def test_exact_sketches_have_sparks_bytes(data, sketches):
     asked = queries(sketches)
     with mt.run(mt.plan(asked, strategy="shared"), data) as results:
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         assert len(results.plan.trees) == 1
         for query in asked:
             found, expected = results[query.name], plain(query, data)
@@ -135,7 +135,7 @@ def test_estimates_are_within_their_bounds(data):
     asked = queries(ESTIMATED)
     windows = 0
     with mt.run(mt.plan(asked, strategy="shared", approximate=True), data) as results:
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         for query in asked:
             expected = plain(query, data)
             found = results[query.name]
@@ -172,7 +172,7 @@ def test_sessions_have_the_sketches_of_their_values(data):
     }
     columns = ["device", "window", *(f"{sql} AS {name}" for name, sql in told.items())]
     with mt.run(asked, data, approximate=True) as results:
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         for query in asked:
             theirs = sorted(plain(query, data).selectExpr(*columns).collect())
             assert sorted(results[query.name].selectExpr(*columns).collect()) == theirs
@@ -192,7 +192,7 @@ def test_others_are_within_their_bounds(data):
     asked = queries(BOUNDED)
     windows = 0
     with mt.run(mt.plan(asked, strategy="shared", approximate=True), data) as results:
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         for query in asked:
             found, expected = results[query.name], plain(query, data)
             assert [f.dataType for f in found.schema] == [f.dataType for f in expected.schema]
@@ -235,9 +235,9 @@ def test_approximate_percentiles_are_exact_ones(data):
             "all": mt.collect_set("struct(ts, v)"),
         }
     )
-    assert len(mt.plan(asked).plain) == len(asked)
+    assert len(mt.plan(asked).plain_queries) == len(asked)
     with mt.run(mt.plan(asked, strategy="shared", approximate=True), data) as results:
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         for query in asked:
             found, expected = results[query.name], plain(query, data)
             assert found.schema == expected.schema
@@ -252,8 +252,8 @@ def test_approximate_percentiles_are_exact_ones(data):
 def test_without_approximate_they_are_left_to_spark(spark, data):
     for name, aggregate in (*ESTIMATED.items(), *BOUNDED.items(), *COUNTED.items()):
         plan = mt.plan(queries({name: aggregate}))
-        assert [query.name for query in plan.plain] == ["q0", "q1", "q2"]
-        assert "approximate=True" in plan.plain[0].reason
+        assert [query.name for query in plan.plain_queries] == ["q0", "q1", "q2"]
+        assert "approximate=True" in plan.plain_queries[0].reason
         assert str(aggregate) in plan.explain()
     data.createOrReplaceTempView("sketched")
     text = """
@@ -262,8 +262,8 @@ def test_without_approximate_they_are_left_to_spark(spark, data):
     """
     (query,) = mt.parse_sql(text)
     with mt.run([query], data) as exact, mt.run([query], data, approximate=True) as near:
-        assert exact.plan.plain
-        assert not near.plan.plain
+        assert exact.plan.plain_queries
+        assert not near.plan.plain_queries
         theirs = {(row.device, row.window): row for row in spark.sql(text).collect()}
         ours = {(row.device, row.window): row for row in near[query.name].collect()}
         assert ours.keys() == theirs.keys()
@@ -274,9 +274,9 @@ def test_without_approximate_they_are_left_to_spark(spark, data):
         F.expr("theta_sketch_estimate(theta_sketch_agg(v, 6))").alias("n"),
         F.hll_sketch_agg("v", 12).alias("h"),
     )
-    assert mt.share({"f": frame}).plan.plain
+    assert mt.share({"f": frame}).plan.plain_queries
     shared = mt.share({"f": frame}, approximate=True)
-    assert not shared.plan.plain
+    assert not shared.plan.plain_queries
     assert sorted(map(str, shared["f"].select("device", "window", "n").collect())) == sorted(
         map(str, frame.select("device", "window", "n").collect())
     )
@@ -316,7 +316,7 @@ def test_what_is_no_sketch_is_an_error(spark):
         for name, (call, _) in calls.items()
     ]
     with mt.run(mt.plan(asked, strategy="shared", approximate=True), frame) as results:
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         for query in asked:
             for answers in (results[query.name], plain(query, frame)):
                 with pytest.raises(Exception, match=calls[query.name][1]):

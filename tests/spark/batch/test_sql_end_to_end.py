@@ -93,6 +93,6 @@ def test_what_is_not_shared_says_why(answers, name):
 
 @pytest.mark.parametrize("name", SHARED)
 def test_what_can_be_shared_is(answers, name):
-    tree, node = answers.plan.place(name)
+    tree, node = answers.plan.find_node(name)
     assert name in node.queries
     assert tree.cost > 0

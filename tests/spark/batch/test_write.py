@@ -10,7 +10,7 @@ from muntin.api.batch import run
 from muntin.model.data_windows import session
 from muntin.model.query import Column, Query
 from muntin.model.windows import hopping, tumbling
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from tests.support.executed_plans import counted_jobs
 
 FUNCTIONS = ("min", "max", "count")

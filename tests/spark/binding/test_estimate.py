@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 import muntin as mt
 from muntin.measure.events import readings, store
 from muntin.model.passes import Engine
-from muntin.spark.binding.estimate import is_cheap, is_shuffled, live_keys, sample
+from muntin.spark.binding.estimate import is_cheap, is_shuffled, live_keys, sample_facts
 from muntin.spark.binding.relations import Relations
 from tests.support.answers import assert_equal_answers
 
@@ -21,7 +21,7 @@ def query(name: str, size: str, **more) -> mt.Query:
 
 def facts(data: DataFrame, **more):
     asked = query("q", "1 minute", **more)
-    return sample({asked.grouping: frozenset(asked.values_in_sets)}, Relations(data, [asked]))
+    return sample_facts({asked.grouping: frozenset(asked.values_in_sets)}, Relations(data, [asked]))
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def files(spark: SparkSession, tmp_path_factory):
 def test_rate_and_keys_of_events_in_order(files):
     found = facts(files[0])
     assert found.rate == pytest.approx(50, rel=0.1)
-    assert found.live == {frozenset(["device"]): 20}
+    assert found.live_keys == {frozenset(["device"]): 20}
     where = "temp > 25 AND device IS NOT NULL"
     assert 0.1 < facts(files[0], where=where).shares[where] < 0.98
 
@@ -64,16 +64,18 @@ def test_values_in_sets_are_counted_with_their_keys(files):
         where="temp > 0",
     )
     kinds, sites = asked.values_in_sets
-    found = sample({asked.grouping: frozenset(asked.values_in_sets)}, Relations(files[0], [asked]))
+    found = sample_facts(
+        {asked.grouping: frozenset(asked.values_in_sets)}, Relations(files[0], [asked])
+    )
     # A device has five kinds, and one site or none.
-    assert found.live[frozenset(["device", kinds])] == 100
-    assert found.live[frozenset(["device", sites])] == 40
+    assert found.live_keys[frozenset(["device", kinds])] == 100
+    assert found.live_keys[frozenset(["device", sites])] == 40
 
 
 def test_of_events_in_no_order_the_size_of_the_files_tells_the_rate(files):
     found = facts(files[1])
     assert 50 / 5 < found.rate < 50 * 5
-    assert found.live == {frozenset(["device"]): 20}
+    assert found.live_keys == {frozenset(["device"]): 20}
 
 
 def test_order_is_looked_at_key_by_key():
@@ -157,9 +159,13 @@ def test_live_keys_of_every_set_and_the_shares_of_filters(files):
             where="status = 'error'",
         ),
     ]
-    found = sample({each.grouping: frozenset() for each in asked}, Relations(files[0], asked))
-    assert found.live[frozenset(["device"])] == found.live[frozenset(["device", "site"])] == 20
-    assert found.live[frozenset(["device", "kind", "site"])] == pytest.approx(100, rel=0.05)
+    found = sample_facts({each.grouping: frozenset() for each in asked}, Relations(files[0], asked))
+    assert (
+        found.live_keys[frozenset(["device"])]
+        == found.live_keys[frozenset(["device", "site"])]
+        == 20
+    )
+    assert found.live_keys[frozenset(["device", "kind", "site"])] == pytest.approx(100, rel=0.05)
     assert found.shares["status = 'error'"] == pytest.approx(0.05, abs=0.02)
 
 

@@ -143,7 +143,7 @@ def test_a_small_join_is_left_apart_and_not_stored(spark, folders):
     queries = mt.parse_sql(";\n".join(statement.format(key=key) for key in ("model", "site")))
     with mt.run(queries) as results:
         assert len(alone(results.plan)) == 2
-        assert results.plan.stored == ()
+        assert results.plan.stored_relations == ()
 
 
 def test_sessions_of_few_rows_are_left_apart(folders):
@@ -175,8 +175,8 @@ def test_dataframes_that_are_left_apart_are_not_confirmed(folders, monkeypatch):
     hour, temp = window("ts", "1 hour"), avg("temp").alias("a")
     frames = {key: folders.groupBy(key, hour).agg(temp) for key in ("device", "site")}
     with mt.share(frames) as results:
-        assert (alone(results.plan), results.plan.plain) == (["device", "site"], ())
+        assert (alone(results.plan), results.plan.plain_queries) == (["device", "site"], ())
         assert all(results[name].count() == frames[name].count() for name in frames)
     with mt.share(frames, strategy="shared") as results:
-        assert {query.reason for query in results.plan.plain} == {"it means something else"}
+        assert {query.reason for query in results.plan.plain_queries} == {"it means something else"}
         assert all(results[name].count() == frames[name].count() for name in frames)

@@ -66,7 +66,7 @@ def shared(frames):
     begin = time.process_time()
     results = mt.share(frames)
     seconds = time.process_time() - begin
-    reasons = {query.name: query.reason for query in results.plan.plain}
+    reasons = {query.name: query.reason for query in results.plan.plain_queries}
     different = []
     for name, frame in frames.items():
         if name in reasons:

@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql.functions import col
 
 from muntin.spark.engine import local_group_by
-from muntin.spark.engine.local_group_by import within_partitions
+from muntin.spark.engine.local_group_by import group_within_partitions
 
 CALLS = ["count(*) AS n", "sum(x) AS total", "avg(x) AS mean", "max(word) AS last"]
 # Spark computes these from the aggregates in a projection of its own.
@@ -33,7 +33,7 @@ def test_each_partition_has_a_row_for_each_of_its_groups(words, tmp_path):
     stored = words.sparkSession.read.parquet(str(tmp_path / "words"))
     for source in (words, stored, stored.where("x >= 0").selectExpr("key", "x", "word")):
         whole = grouped(source, *CALLS, BITS)
-        split = within_partitions(whole)
+        split = group_within_partitions(whole)
         assert split.schema == whole.schema
         assert "Exchange" in operators(whole)
         assert "Exchange" not in operators(split)
@@ -47,7 +47,7 @@ def test_each_partition_has_a_row_for_each_of_its_groups(words, tmp_path):
 
 
 def test_it_is_an_ordinary_frame(words):
-    split = within_partitions(grouped(words, "count(*) AS n"))
+    split = group_within_partitions(grouped(words, "count(*) AS n"))
     united = split.unionAll(split).where(col("n") > 0).select("n")
     assert united.count() == 2 * split.count() == 40
     assert split.filter("key IS NULL").count() == 4
@@ -64,14 +64,14 @@ def test_other_plans_are_left_as_they_are(words, spark, monkeypatch):
         "no groups": words,
     }
     for why, frame in frames.items():
-        assert within_partitions(frame) is frame, why
+        assert group_within_partitions(frame) is frame, why
     stored = words.persist()
     frame = grouped(stored, "count(*) AS n")
-    assert within_partitions(frame) is frame
+    assert group_within_partitions(frame) is frame
     stored.unpersist(blocking=True)
     frame = grouped(words, "count(*) AS n")
     for name, value in {"_MERGING": "RuleOfNoSpark$", "_MOST_BYTES": 0}.items():
         with monkeypatch.context() as patch:
             patch.setattr(local_group_by, name, value)
-            assert within_partitions(frame) is frame, name
-    assert within_partitions(frame) is not frame
+            assert group_within_partitions(frame) is frame, name
+    assert group_within_partitions(frame) is not frame

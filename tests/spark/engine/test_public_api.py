@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 import muntin as mt
 from muntin.errors import RunError
 from muntin.spark.engine.session_kind import may_use_internals
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from tests.support.answers import assert_same
 from tests.support.executed_plans import counting_rows, stored_frames
 from tests.support.public_api import public_api
@@ -100,7 +100,7 @@ def test_dataframes_are_answered_as_they_are(public, readings):
     grouped = readings.groupBy("device", F.window("ts", "1 minute"))
     frames = {"max": grouped.agg(F.max("temp")), "sum": grouped.agg(F.sum("load"))}
     with mt.share(frames) as results:
-        reasons = {query.name: query.reason for query in results.plan.plain}
+        reasons = {query.name: query.reason for query in results.plan.plain_queries}
         assert set(reasons) == set(frames)
         assert "MUNTIN_JVM" in reasons["max"]
         for name, frame in frames.items():

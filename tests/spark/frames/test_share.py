@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 import muntin as mt
 from muntin.errors import RunError
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from tests.support.comparing import Pair, assert_pairs_equal
 from tests.support.examples import SEED
 from tests.support.executed_plans import scans
@@ -50,7 +50,7 @@ def pairs(frames, results):
 
 
 def reasons(results):
-    return {query.name: query.reason for query in results.plan.plain}
+    return {query.name: query.reason for query in results.plan.plain_queries}
 
 
 @pytest.mark.core
@@ -63,7 +63,7 @@ def test_generated_frames_are_equal_to_themselves(spark, readings):
             "try_avg(temp) is not built from slices",
             "try_avg((temp + 0.5D)) is not built from slices",
         }
-        assert len(results.plan.plain) < len(frames) // 2
+        assert len(results.plan.plain_queries) < len(frames) // 2
         assert len({tree.grouping.relation for tree in results.plan.trees}) == 1
 
 

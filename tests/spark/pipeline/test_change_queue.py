@@ -72,14 +72,14 @@ def test_what_is_refused_is_refused_alone():
 
 def test_a_block_of_changes_is_one_and_all_or_none():
     running = StreamPlan("a", refused={"x"})
-    with running.queue.as_one():
+    with running.queue.combine_changes():
         running.add("b")
         running.add("c")
         assert running.names == ["a"]
     assert (running.names, running.restarts) == (["a", "b", "c"], 1)
 
     def together(*names):
-        with running.queue.as_one():
+        with running.queue.combine_changes():
             for name in names:
                 running.add(name)
             assert "?" not in names

@@ -18,7 +18,7 @@ from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.time import MILLISECOND
 from muntin.model.windows import hopping
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.pipeline.transient_errors import is_transient
 from muntin.spark.sinks.folder_sink import Files, FolderSink

@@ -22,7 +22,7 @@ from muntin.model.plan_json import definition
 from muntin.model.query import Query
 from muntin.model.time import SECOND
 from muntin.model.windows import hopping, tumbling
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.answers import plain
 from tests.support.streams import EPOCH, at, frequent_snapshots

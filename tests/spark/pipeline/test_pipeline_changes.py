@@ -16,7 +16,7 @@ from muntin.model.time import MILLISECOND
 from muntin.spark.pipeline.classic import ClassicRun
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.sinks.folder_sink import FolderSink
-from muntin.spark.sinks.sink import naming_batch
+from muntin.spark.sinks.sink import name_batch_in_errors
 from tests.support.streams import (
     MINUTE,
     SITES,
@@ -106,7 +106,7 @@ def test_a_batch_without_rows_does_not_settle_a_change(spark, tmp_path, monkeypa
         take(run, frame, batch)
 
     monkeypatch.setattr(FolderSink, "write", write_after_the_change_waits)
-    monkeypatch.setattr(ClassicRun, "_finished", finished_for_the_change)
+    monkeypatch.setattr(ClassicRun, "_last_finished", finished_for_the_change)
     monkeypatch.setattr(ClassicRun, "_take", take_until_halted)
     queries = [MINUTE, SITES]
     with start(
@@ -150,7 +150,7 @@ def test_a_query_of_spark_s_that_is_stopped_in_the_first_batch_does_not_refuse_t
 
     def slow(sink, batch, answers):
         is_writing.set()
-        with naming_batch(batch, "minute"):
+        with name_batch_in_errors(batch, "minute"):
             spark.range(1).select(udf(lambda _: time.sleep(60))("id")).collect()
         write(sink, batch, answers)
 
@@ -198,7 +198,7 @@ def test_a_batch_that_was_written_and_not_finished_keeps_its_answers(spark, tmp_
 
     def crash(self, batch, answers):
         write(self, batch, answers)
-        if batch > 2 and "sites" in self.filled:
+        if batch > 2 and "sites" in self.written_schemas:
             crashed.append(batch)
             raise OSError("the power is gone")
 

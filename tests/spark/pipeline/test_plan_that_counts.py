@@ -14,7 +14,7 @@ from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stored_tree import Needs
 from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.sinks.folder_sink import FolderSink
 from tests.support.streams import (

@@ -9,15 +9,15 @@ from muntin.api.stream import start
 from muntin.model.query import Query
 from muntin.model.windows import tumbling
 from muntin.spark.engine.session_kind import cores_of
-from muntin.spark.engine.settings import ROWS_UNMEASURED
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import UNLIMITED_BATCH_BYTES
+from muntin.spark.engine.settings import temporary_settings as configured
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.stream.operator import PARTITIONS
 from muntin.spark.stream.source import SETTINGS
 from tests.support.streams import MINUTE, Input, events
 
 ZONE = "spark.sql.session.timeZone"
-NAMES = [*SETTINGS, *ROWS_UNMEASURED, "spark.sql.streaming.stopActiveRunOnRestart"]
+NAMES = [*SETTINGS, *UNLIMITED_BATCH_BYTES, "spark.sql.streaming.stopActiveRunOnRestart"]
 
 
 def test_starts_in_parallel_leave_the_session_as_it_is(spark, one_partition, tmp_path):
@@ -42,7 +42,7 @@ def test_starts_in_parallel_leave_the_session_as_it_is(spark, one_partition, tmp
         ) as pipeline:
             pipeline.process_all_available()
             own = pipeline._runner.run.query._jsq.streamingQuery().sparkSessionForStream().conf()
-            return {name: own.get(name) for name in (*SETTINGS, *ROWS_UNMEASURED)}
+            return {name: own.get(name) for name in (*SETTINGS, *UNLIMITED_BATCH_BYTES)}
 
     before = values()
     with ThreadPoolExecutor(3) as pool:
@@ -51,7 +51,7 @@ def test_starts_in_parallel_leave_the_session_as_it_is(spark, one_partition, tmp
             found = list(pool.map(run, range(2)))
         finally:
             ended.set()
-    assert found == [{**SETTINGS, **ROWS_UNMEASURED}] * 2
+    assert found == [{**SETTINGS, **UNLIMITED_BATCH_BYTES}] * 2
     assert looking.result() == {before}
     assert values() == before
 

@@ -8,7 +8,7 @@ import pytest
 from muntin.aggregates.aggregate import count
 from muntin.model.query import Query
 from muntin.model.windows import tumbling
-from muntin.spark.pipeline.classic import Listener
+from muntin.spark.pipeline.classic import ListeningWatcher
 from muntin.spark.pipeline.status import Figures, live_keys
 from muntin.spark.stream.state_report import StateReport
 
@@ -77,15 +77,15 @@ def test_nothing_has_happened_yet():
 def test_a_report_counts_once_whether_it_was_told_or_asked_for(caplog):
     caplog.set_level(logging.DEBUG, logger="muntin")
     figures = Figures()
-    figures.restart(Reads(late=lambda report: {None: report["late"], "a": report["late"] // 2}))
-    figures.take(report(0, late=2))
-    figures.note(Remembers())
-    figures.note(Remembers(report(0, late=2), report(1)))
-    figures.take(report(1))
+    figures.start_query(Reads(late=lambda report: {None: report["late"], "a": report["late"] // 2}))
+    figures.add_report(report(0, late=2))
+    figures.add_reports(Remembers())
+    figures.add_reports(Remembers(report(0, late=2), report(1)))
+    figures.add_report(report(1))
     # A trigger without a batch is none.
     idle = report(2)
     del idle["durationMs"]["addBatch"]
-    figures.take(idle)
+    figures.add_report(idle)
     found = status(figures, error="disk full", is_active=False, complete_from={"a": None})
     assert found.queries["a"].late_rows == 1
     assert (found.batches, found.rows_in, found.late_rows) == (2, 20, 2)
@@ -102,20 +102,20 @@ def test_a_report_counts_once_whether_it_was_told_or_asked_for(caplog):
 
 def test_a_batch_that_comes_again_after_a_restart_is_another_batch():
     figures = Figures()
-    figures.take(report(3))
-    figures.restart(Reads())
-    figures.take(report(3))
+    figures.add_report(report(3))
+    figures.start_query(Reads())
+    figures.add_report(report(3))
     assert status(figures).batches == 2
 
 
 def test_answers_are_added_up_over_reports_and_restarts():
     figures = Figures()
     counts = {0: {"a": (5, 70), "b": (0, None)}, 1: {"a": (2, 60), "b": (1, 10)}}
-    figures.restart(Reads(lambda report: counts[report["batchId"]]))
+    figures.start_query(Reads(lambda report: counts[report["batchId"]]))
     for batch in (0, 1, 1):
-        figures.take(report(batch))
-    figures.restart(Reads(lambda _: {"b": (3, 20)}))
-    figures.take(report(1))
+        figures.add_report(report(batch))
+    figures.start_query(Reads(lambda _: {"b": (3, 20)}))
+    figures.add_report(report(1))
     found = status(figures, complete_from={"a": None, "b": None, "c": None}).queries
     assert {name: (one.rows, one.last_window) for name, one in found.items()} == {
         "a": (7, 70),
@@ -142,7 +142,7 @@ class Session:
 
 def test_the_listener_hears_its_own_run_alone(caplog):
     session, figures = Session(), Figures()
-    listener = Listener(session, figures, "check")
+    listener = ListeningWatcher(session, figures, "check")
     listener.follow("other")
     listener.follow("mine")
     assert session.streams.listeners == [listener]
@@ -164,9 +164,9 @@ def test_the_listener_hears_its_own_run_alone(caplog):
 
 def test_the_end_of_a_run_that_is_told_to_stop_is_no_failure(caplog):
     session = Session()
-    listener = Listener(session, Figures(), "check")
+    listener = ListeningWatcher(session, Figures(), "check")
     listener.follow("mine")
-    listener.leave()
+    listener.stop_following()
     # A batch that waits to be written when the stop comes ends with an error of ours.
     listener.on_end("mine", "the pipeline was stopped")
     assert session.streams.listeners == [listener]
@@ -178,20 +178,22 @@ def test_rate_and_live_keys_are_those_of_the_last_batches():
     grouping = Query(
         name="a", window=tumbling("1 minute"), aggregates={"n": count()}, keys=["k"], time="t"
     ).grouping
-    figures.restart(Reads(arrived=lambda one: {grouping: (one["numInputRows"] // 2, 7)}))
+    figures.start_query(Reads(arrived=lambda one: {grouping: (one["numInputRows"] // 2, 7)}))
     for batch in range(3):
         times = {
             "min": f"2024-01-01T00:0{batch}:00.000Z",
             "max": f"2024-01-01T00:0{batch + 1}:00.000Z",
         }
-        figures.take({**report(batch, rows=600), "eventTime": times})
+        figures.add_report({**report(batch, rows=600), "eventTime": times})
     # A batch without rows tells nothing.
-    figures.take({**report(3, rows=0), "eventTime": {"watermark": "2024-01-01T00:09:00.000Z"}})
+    figures.add_report(
+        {**report(3, rows=0), "eventTime": {"watermark": "2024-01-01T00:09:00.000Z"}}
+    )
     found = status(figures)
     assert found.rate == 10.0
     assert list(found.live_keys) == ["data by k over t"]
     assert 7 <= found.live_keys["data by k over t"] < 7.01
-    assert figures.meter.measured().shares == {grouping: 0.5}
+    assert figures.meter.measurement().shares == {grouping: 0.5}
 
 
 @pytest.mark.parametrize("keys", [1, 40, 3000])

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from muntin.spark.engine.session_kind import cores_of
-from muntin.spark.engine.settings import settings
+from muntin.spark.engine.settings import temporary_settings
 from muntin.spark.stream.operator import PARTITIONS, bucket_labels, state_partitions
 
 
@@ -24,7 +24,7 @@ def test_a_number_that_is_given_means_the_same_for_every_number_of_partitions(sp
 
 
 def test_state_has_the_partitions_that_the_session_sets_or_one_for_each_core(spark):
-    with settings(spark, {PARTITIONS: "7"}):
+    with temporary_settings(spark, {PARTITIONS: "7"}):
         assert state_partitions(spark) == 7
-    with settings(spark, {PARTITIONS: None}):
+    with temporary_settings(spark, {PARTITIONS: None}):
         assert state_partitions(spark) == cores_of(spark)

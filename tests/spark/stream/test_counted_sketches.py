@@ -44,7 +44,7 @@ def test_restarts_and_a_query_that_is_added(spark, tmp_path):
         since = pipeline.complete_from["later"]
     data = with_values(source.batch())
     with mt.run(mt.plan(asked, strategy="shared", approximate=True), data) as results:
-        assert not results.plan.plain
+        assert not results.plan.plain_queries
         for each in asked:
             expected = closed(results[each.name], each, watermark, since if each is LATER else None)
             rows = expected.collect()

@@ -82,7 +82,7 @@ def grown(made):
     for batch in made:
         for row in batch:
             a = window.first_after(row["t"] - window.size)
-            while window.begin_of(a) <= row["t"]:
+            while window.start_of(a) <= row["t"]:
                 if a + window.size > passed:
                     held.setdefault((row["device"], a), []).append(row["temp"])
                 a += window.slide
@@ -92,7 +92,7 @@ def grown(made):
         (
             (
                 device,
-                window.begin_of(a),
+                window.start_of(a),
                 a + window.size,
                 len(temps),
                 max(filter(is_value, temps), default=None),
@@ -140,7 +140,7 @@ def test_every_row_counts_for_the_windows_that_are_open(late, tmp_path):
     assert 0 < late_rows["hour"] < late_rows["own"] <= late_rows["minute"]
     assert late_rows["minute"] <= status.late_rows < sum(map(len, made))
     # Rows went to coarser levels, too, and the status says what they keep.
-    tree, _ = pipeline.plan.place("hour")
+    tree, _ = pipeline.plan.find_node("hour")
     kept = {each.level: each for each in status.levels if "hour" in each.queries}
     assert list(kept) == ["slices", *map(str, tree.levels)]
     assert len(kept) > 1

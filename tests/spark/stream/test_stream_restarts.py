@@ -12,7 +12,7 @@ from muntin.model.data_windows import session
 from muntin.model.query import Query
 from muntin.model.time import SECOND
 from muntin.model.windows import tumbling
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings as configured
 from muntin.spark.stream.source import SETTINGS
 from tests.support.streams import EPOCH
 

@@ -47,7 +47,7 @@ def timed_by(time, relation=None):
 def watched(stream, query):
     """The column with the watermark, and what it is made of, as Spark shows it."""
     bound = Source(stream, "10 seconds").bind(plan_for_stream(mt.plan([query], strategy="shared")))
-    frame = bound.relations.sql(query.source.inside("SELECT * FROM ", ""))
+    frame = bound.relations.sql(query.source.surround("SELECT * FROM ", ""))
     (name,) = [field.name for field in frame.schema.fields if MARK in field.metadata]
     made = frame._jdf.queryExecution().analyzed().toString()
     return name, made

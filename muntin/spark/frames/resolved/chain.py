@@ -9,9 +9,9 @@ from muntin.spark.engine.catalyst import (
     Plan,
     analyzed_plan,
     children,
-    identity,
-    items,
-    kind,
+    column_id,
+    node_name,
+    to_list,
     walk,
     watermark_delay,
 )
@@ -29,7 +29,7 @@ _NAMES = {"SubqueryAlias", "LocalLimit"}
 _ABOVE = {"Project", "Filter", "Sort", "GlobalLimit", "Offset"}
 # Functions that cost too much to be computed for each expression that uses them.
 _COSTLY = ("UDF", "Subquery", "UserDefined", "Invoke", "Lambda")
-# Nodes that a projection may have in all, to be looked through.
+# The most nodes of a projection that becomes part of the queries above it.
 _LARGEST = 400
 
 
@@ -54,19 +54,19 @@ def chain_of(frame: DataFrame) -> Chain:
     """Returns the operators of a DataFrame; raises `NotSharedError` if it has others."""
     plan = analyzed_plan(frame)
     above = []
-    while kind(plan) != "Aggregate":
-        if kind(plan) not in _ABOVE | _NAMES:
-            inside = any(kind(node) == "Aggregate" for node in walk(plan))
-            raise NotSharedError(has_above_group_by(kind(plan)) if inside else NO_GROUP_BY)
-        if kind(plan) not in _NAMES:
+    while node_name(plan) != "Aggregate":
+        if node_name(plan) not in _ABOVE | _NAMES:
+            inside = any(node_name(node) == "Aggregate" for node in walk(plan))
+            raise NotSharedError(has_above_group_by(node_name(plan)) if inside else NO_GROUP_BY)
+        if node_name(plan) not in _NAMES:
             above.append(plan)
         (plan,) = children(plan)
     below: list[Plan | WindowOperator | Watermark] = []
     (base,) = children(plan)
-    if any("spark_grouping_id" in each.name() for each in items(base.output())):
+    if any("spark_grouping_id" in each.name() for each in to_list(base.output())):
         raise NotSharedError("it has rollup, cube or groupingSets")
     while True:
-        operator, inner = _looked_through(base, frame)
+        operator, inner = _read_operator(base, frame)
         if inner is None:
             break
         below += [operator] if operator is not None else []
@@ -74,34 +74,37 @@ def chain_of(frame: DataFrame) -> Chain:
     return Chain(above=tuple(above), aggregate=plan, below=tuple(reversed(below)), base=base)
 
 
-def _looked_through(
+def _read_operator(
     plan: Plan, frame: DataFrame
 ) -> tuple[Plan | WindowOperator | Watermark | None, Plan | None]:
-    """Returns an operator and what it reads; nothing to read if it belongs to the base."""
+    """Returns the operator at the top of a plan, None for an alias, and the plan that it reads.
+
+    The second is None if the plan belongs to the base.
+    """
     window = find_window(plan)
     if window is not None:
         return window, window.child
-    if kind(plan) == "SubqueryAlias":
+    if node_name(plan) == "SubqueryAlias":
         return None, children(plan)[0]
-    if kind(plan) == "EventTimeWatermark":
+    if node_name(plan) == "EventTimeWatermark":
         delay = watermark_delay(plan, frame.sparkSession)
         (child,) = children(plan)
-        number = identity(plan.eventTime())
+        number = column_id(plan.eventTime())
         # Without the mark that the watermark puts on its column.
-        column = next(each for each in items(child.output()) if identity(each) == number)
+        column = next(each for each in to_list(child.output()) if column_id(each) == number)
         return Watermark(delay=delay, column=column), child
-    if kind(plan) not in {"Project", "Filter"} or not is_plain(expressions_of(plan)):
+    if node_name(plan) not in {"Project", "Filter"} or not is_plain(expressions_of(plan)):
         return None, None
     return plan, children(plan)[0]
 
 
 def expressions_of(plan: Plan) -> list[Expression]:
     """Returns the expressions of a projection or an order, or the condition of a filter."""
-    match kind(plan):
+    match node_name(plan):
         case "Project":
-            return items(plan.projectList())
+            return to_list(plan.projectList())
         case "Sort":
-            return items(plan.order())
+            return to_list(plan.order())
     return [plan.condition()]
 
 
@@ -113,7 +116,7 @@ def is_plain(expressions: list[Expression]) -> bool:
             return False
         for node in walk(expression):
             size += 1
-            name = kind(node)
+            name = node_name(node)
             if size > _LARGEST or any(word in name for word in _COSTLY):
                 return False
     return True

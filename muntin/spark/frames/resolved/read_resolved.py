@@ -10,9 +10,9 @@ from muntin.spark.engine.catalyst import (
     Expression,
     Plan,
     aliases_of,
-    identity,
-    items,
-    kind,
+    column_id,
+    node_name,
+    to_list,
     walk,
 )
 from muntin.spark.engine.plan_reuse import same_rows
@@ -20,7 +20,7 @@ from muntin.spark.frames.frame_queries import (
     FrameGroup,
     FrameQuery,
     Watermark,
-    noting_reason,
+    note_reason,
     statement_of,
     table_of_group,
 )
@@ -44,7 +44,7 @@ def read_resolved(
     """
     chains: dict[str, Chain] = {}
     for name, frame in frames.items():
-        with noting_reason(reasons, name):
+        with note_reason(reasons, name):
             chains[name] = chain_of(frame)
     groups = []
     for number, members in enumerate(_over_same_rows(chains, session)):
@@ -54,11 +54,11 @@ def read_resolved(
         meanings = computed_columns(base, session) if own_definitions else None
         relation = Relation(base=base, session=session, meanings=meanings)
         below = {name: chain.above_base(count) for name, chain in members.items()}
-        groups.append(_group(below, relation, table_of_group(number), frames, reasons))
+        groups.append(_group_queries(below, relation, table_of_group(number), frames, reasons))
     return groups
 
 
-def _group(
+def _group_queries(
     chains: Mapping[str, Chain],
     relation: Relation,
     table: str,
@@ -70,7 +70,7 @@ def _group(
     written: dict[str, WrittenQuery] = {}
     for name, chain in chains.items():
         frame = frames[name]
-        with noting_reason(reasons, name):
+        with note_reason(reasons, name):
             shape = shape_of(chain, _columns_of(base, chain.base), session)
             labels = frame.columns if frame.isStreaming else [None] * len(shape.columns)
             written[name] = write_query(
@@ -95,8 +95,10 @@ def _columns_of(common: Plan, own: Plan) -> dict[int, Expression]:
     """Returns the columns of one plan by the ids that they have in another with the same rows."""
     if own is common or own.output().toString() == common.output().toString():
         return {}
-    pairs = zip(items(own.output()), items(common.output()), strict=True)
-    return {identity(mine): theirs for mine, theirs in pairs if identity(mine) != identity(theirs)}
+    pairs = zip(to_list(own.output()), to_list(common.output()), strict=True)
+    return {
+        column_id(mine): theirs for mine, theirs in pairs if column_id(mine) != column_id(theirs)
+    }
 
 
 def _over_same_rows(chains: Mapping[str, Chain], session: SparkSession) -> list[dict[str, Chain]]:
@@ -131,18 +133,18 @@ def _operators_of_stream(chains: Sequence[Chain]) -> int:
     first = chains[0]
     is_marked = any(isinstance(each, Watermark) for chain in chains for each in chain.below)
     times = {
-        identity(node)
+        column_id(node)
         for each in first.below
         if isinstance(each, WindowOperator)
         for node in walk(each.time)
-        if kind(node) == ATTRIBUTE
+        if node_name(node) == ATTRIBUTE
     }
     count = 0
     for place, operator in enumerate(first.below[: _common_operators(chains)], start=1):
-        if kind(operator) == "Filter":
+        if node_name(operator) == "Filter":
             is_of_stream = is_marked
         else:
-            is_of_stream = any(identity(each) in times for each in aliases_of(operator))
+            is_of_stream = any(column_id(each) in times for each in aliases_of(operator))
         if is_of_stream:
             count = place
     return count

@@ -10,13 +10,13 @@ from muntin.spark.engine.catalyst import (
     Expression,
     Plan,
     children,
-    identity,
-    items,
-    kind,
-    meanings_of,
-    resolved_by,
+    column_expressions,
+    column_id,
+    node_name,
+    strip_alias,
+    substitute_columns,
+    to_list,
     walk,
-    without_alias,
 )
 from muntin.spark.engine.stream_paths import path_of
 from muntin.spark.frames.frame_queries import (
@@ -31,7 +31,7 @@ from muntin.spark.frames.resolved.chain import Chain, expressions_of, is_plain
 from muntin.spark.frames.resolved.time_window import WindowOperator
 
 _CALL = "AggregateExpression"
-# Expressions grow when those below are put in their places.
+# The most nodes of an expression, once the expressions below are put into it.
 _LARGEST = 2000
 
 
@@ -58,28 +58,28 @@ def shape_of(chain: Chain, meanings: Mapping[int, Expression], session: SparkSes
     `meanings` has the columns to take for those of the chain's base.
     """
     below = _read_below(chain, meanings, session)
-    grouped = items(chain.aggregate.groupingExpressions())
-    keys = [resolved_by(each, below.names, session) for each in grouped]
+    grouped = to_list(chain.aggregate.groupingExpressions())
+    keys = [substitute_columns(each, below.names, session) for each in grouped]
     own = [key for key in keys if not _is_column(key, below.window.column)]
     if len(own) == len(keys):
         raise NotSharedError(NO_WINDOW)
-    given = items(chain.aggregate.aggregateExpressions())
-    answers = [resolved_by(without_alias(each), below.names, session) for each in given]
-    calls = [node for each in answers for node in walk(each) if kind(node) == _CALL]
+    given = to_list(chain.aggregate.aggregateExpressions())
+    answers = [substitute_columns(strip_alias(each), below.names, session) for each in given]
+    calls = [node for each in answers for node in walk(each) if node_name(node) == _CALL]
     _check_below(below, own, calls)
     for expression in [*below.filters, *own, *answers, below.time]:
         if sum(1 for _ in walk(expression)) > _LARGEST:
             raise NotSharedError("its expressions are too large")
     names = {
-        identity(each.toAttribute()): answer for each, answer in zip(given, answers, strict=True)
+        column_id(each.toAttribute()): answer for each, answer in zip(given, answers, strict=True)
     }
     columns, having, ending = _read_above(chain, names, session)
     return Shape(
         filters=tuple(below.filters),
         time=below.time,
         window=below.window,
-        keys=tuple(_distinct(own)),
-        calls=tuple(_distinct(calls)),
+        keys=tuple(_without_duplicates(own)),
+        calls=tuple(_without_duplicates(calls)),
         columns=tuple(answers if columns is None else columns),
         having=tuple(having),
         ending=ending,
@@ -89,7 +89,10 @@ def shape_of(chain: Chain, meanings: Mapping[int, Expression], session: SparkSes
 
 @dataclass(frozen=True, kw_only=True)
 class _Below:
-    """What is below the aggregate: `names` has the meaning of columns, by their ids."""
+    """The filters, window and watermark below the aggregate.
+
+    `names` has the expressions over the base that columns stand for, by their ids.
+    """
 
     names: Mapping[int, Expression]
     filters: list[Expression]
@@ -109,20 +112,20 @@ def _read_below(chain: Chain, meanings: Mapping[int, Expression], session: Spark
         if isinstance(operator, WindowOperator):
             if window is not None:
                 raise NotSharedError(TWO_WINDOWS)
-            window, time = operator, resolved_by(operator.time, names, session)
+            window, time = operator, substitute_columns(operator.time, names, session)
         elif isinstance(operator, Watermark):
             if watermark is not None:
                 raise NotSharedError("it has two watermarks")
             if filters:
                 # Then the watermark would follow rows that the other DataFrames read, too.
                 raise NotSharedError("it has a filter below its watermark that others do not have")
-            column = resolved_by(operator.column, names, session)
-            names[identity(operator.column)] = column
+            column = substitute_columns(operator.column, names, session)
+            names[column_id(operator.column)] = column
             watermark = Watermark(delay=operator.delay, column=column)
-        elif kind(operator) == "Filter":
-            filters.append(resolved_by(operator.condition(), names, session))
+        elif node_name(operator) == "Filter":
+            filters.append(substitute_columns(operator.condition(), names, session))
         else:
-            names |= meanings_of(operator, names, session)
+            names |= column_expressions(operator, names, session)
     if window is None:
         raise NotSharedError(NO_WINDOW)
     if watermark is not None and not watermark.column.semanticEquals(time):
@@ -135,28 +138,30 @@ def computed_columns(base: Plan, session: SparkSession) -> dict[int, Expression]
     own columns."""
     columns: dict[int, Expression] = {}
     for operator in path_of(base).operators:
-        if kind(operator) == "Project" and is_plain(expressions_of(operator)):
-            columns |= meanings_of(operator, columns, session)
+        if node_name(operator) == "Project" and is_plain(expressions_of(operator)):
+            columns |= column_expressions(operator, columns, session)
     return columns
 
 
 def _read_above(
     chain: Chain, meanings: Mapping[int, Expression], session: SparkSession
 ) -> tuple[list[Expression] | None, list[Expression], Ending]:
-    """Reads the operators above the aggregate: columns, None if they are its own, filters, and what
-    ends it."""
+    """Returns the columns, filters and ending of the operators above the aggregate.
+
+    The columns are None if they are the aggregate's own.
+    """
     names = dict(meanings)
     columns: list[Expression] | None = None
     having: list[Expression] = []
     ending = Ending()
     for operator in reversed(chain.above):
-        if kind(operator) == "GlobalLimit":
-            ending = ending.with_limit(_number(operator.limitExpr()))
+        if node_name(operator) == "GlobalLimit":
+            ending = ending.with_limit(_row_count(operator.limitExpr()))
             continue
-        if kind(operator) == "Offset":
-            ending = ending.with_offset(_number(operator.offsetExpr()))
+        if node_name(operator) == "Offset":
+            ending = ending.with_offset(_row_count(operator.offsetExpr()))
             continue
-        if kind(operator) != "Project":
+        if node_name(operator) != "Project":
             ending.check_no_limit()
         expressions = expressions_of(operator)
         if not is_plain(expressions):
@@ -164,31 +169,31 @@ def _read_above(
                 "above its groupBy it has functions that are not Spark's own, or that give other "
                 "values each time"
             )
-        found = [resolved_by(without_alias(each), names, session) for each in expressions]
-        if kind(operator) == "Filter":
+        found = [substitute_columns(strip_alias(each), names, session) for each in expressions]
+        if node_name(operator) == "Filter":
             having += found
-        elif kind(operator) == "Sort":
-            ending = _order(found, is_global=getattr(operator, "global")())
+        elif node_name(operator) == "Sort":
+            ending = _read_order(found, is_global=getattr(operator, "global")())
         else:
             columns = found
             names |= {
-                identity(each.toAttribute()): column
+                column_id(each.toAttribute()): column
                 for each, column in zip(expressions, found, strict=True)
             }
     return columns, having, ending
 
 
-def _number(limit: Expression) -> int:
-    """Returns how many rows a limit or an offset is."""
-    if kind(limit) != "Literal":
+def _row_count(limit: Expression) -> int:
+    """Returns the number of rows of a limit or an offset."""
+    if node_name(limit) != "Literal":
         raise NotSharedError(f"it has a limit of {limit.sql()}")
     return int(limit.value())
 
 
-def _order(expressions: list[Expression], *, is_global: bool) -> Ending:
+def _read_order(expressions: list[Expression], *, is_global: bool) -> Ending:
     """Returns the order of an answer."""
     # A constant orders nothing, and as SQL a number would be the place of a column.
-    orders = [each for each in expressions if kind(children(each)[0]) != "Literal"]
+    orders = [each for each in expressions if node_name(children(each)[0]) != "Literal"]
     return Ending(
         order=[children(each)[0] for each in orders],
         directions=[f"{each.direction().sql()} {each.nullOrdering().sql()}" for each in orders],
@@ -197,7 +202,7 @@ def _order(expressions: list[Expression], *, is_global: bool) -> Ending:
 
 
 def _is_column(expression: Expression, column: Expression) -> bool:
-    return kind(expression) == ATTRIBUTE and identity(expression) == identity(column)
+    return node_name(expression) == ATTRIBUTE and column_id(expression) == column_id(column)
 
 
 def _check_below(below: _Below, keys: list[Expression], calls: list[Expression]) -> None:
@@ -212,7 +217,7 @@ def _check_below(below: _Below, keys: list[Expression], calls: list[Expression])
             raise NotSharedError("it has functions that give other values each time")
 
 
-def _distinct(expressions: list[Expression]) -> list[Expression]:
+def _without_duplicates(expressions: list[Expression]) -> list[Expression]:
     found: list[Expression] = []
     for expression in expressions:
         if not any(expression.semanticEquals(other) for other in found):

@@ -16,13 +16,13 @@ from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
     Expression,
     analyzed_plan,
-    attribute_named,
     children,
-    items,
-    kind,
+    node_name,
     parse_expression,
     relative_error,
-    rewritten,
+    rewrite,
+    to_list,
+    unresolved_attribute,
     walk,
 )
 from muntin.spark.engine.statements import sql_over
@@ -31,8 +31,8 @@ from muntin.spark.frames.resolved.chain import expressions_of
 from muntin.spark.frames.resolved.relation import Relation
 from muntin.spark.frames.resolved.shape import Shape
 from muntin.spark.frames.resolved.time_window import confirm_window
-from muntin.sql.functions import is_orderless, why_unshared
-from muntin.sql_text import SqlText, quoted
+from muntin.sql.functions import is_orderless, reason_not_shared
+from muntin.sql_text import SqlText, quote_name
 
 _WINDOW = "window"
 # `count` of a literal counts every row.
@@ -45,7 +45,7 @@ _CAST = re.compile(r"CAST\(([^()]*) AS DOUBLE\)")
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenQuery:
-    """A query, the shape that it is of, and the expression that each of its names stands for."""
+    """A query, the DataFrame's shape, and the expression that each name of the query stands for."""
 
     query: Query
     shape: Shape
@@ -75,37 +75,37 @@ def write_query(
     keys: dict[str, str] = {}
     for key in shape.keys:
         column = relation.column(key, filters)
-        keys[column], names[column] = quoted(column), key
+        keys[column], names[column] = quote_name(column), key
     names[_WINDOW] = shape.window.column
     _check_order([*shape.columns, *shape.having, *shape.ending.order])
     aggregates: dict[str, Aggregate] = {}
     arguments: dict[str, Expression] = {}
     for call in shape.calls:
-        aggregate = _aggregate(call, relation, filters, arguments)
-        text = _free(aggregate.to_sql(), names)
+        aggregate = _read_aggregate(call, relation, filters, arguments)
+        text = _unused_name(aggregate.to_sql(), names)
         aggregates[text], names[text] = aggregate, call
     if not aggregates:
-        text = _free("count(*)", names)
+        text = _unused_name("count(*)", names)
         aggregates[text] = Aggregate(function="count")
 
     def text_of(expression: Expression) -> str:
         alone = _name_of(expression, names)
         if alone is not None:
-            return quoted(alone)
+            return quote_name(alone)
 
-        def chosen(part: Expression) -> Expression | None:
+        def replace_with_name(part: Expression) -> Expression | None:
             own = _name_of(part, names)
             if own is not None:
-                return attribute_named(own, session)
-            if kind(part) == _SORT:
-                # Spark writes how it compares, which is no SQL. Whether it is what SQL means is
-                # confirmed.
-                inside = rewritten(children(part)[0], chosen, session)
+                return unresolved_attribute(own, session)
+            if node_name(part) == _SORT:
+                # Spark writes its comparison function, which is no SQL. `confirm` finds out whether
+                # the SQL has the same meaning.
+                inside = rewrite(children(part)[0], replace_with_name, session)
                 return parse_expression(f"array_sort({inside.sql()})", session)
             return None
 
-        over_names = rewritten(expression, chosen, session)
-        if any(kind(node) == ATTRIBUTE for node in walk(over_names)):
+        over_names = rewrite(expression, replace_with_name, session)
+        if any(node_name(node) == ATTRIBUTE for node in walk(over_names)):
             raise NotSharedError(f"{expression.sql()} is neither a key nor an aggregate")
         text: str = over_names.sql()
         return text
@@ -116,9 +116,9 @@ def write_query(
             name=name,
             window=shape.window.window,
             aggregates=aggregates,
-            time=quoted(relation.time(shape.time, filters)),
+            time=quote_name(relation.time(shape.time, filters)),
             keys=keys,
-            where=quoted(relation.condition(filters)) if filters else None,
+            where=quote_name(relation.condition(filters)) if filters else None,
             having=" AND ".join(f"({text_of(each)})" for each in shape.having) or None,
             ending=shape.ending.to_sql(order),
             relation=SqlText.table(table),
@@ -145,18 +145,20 @@ def _check_order(expressions: Sequence[Expression]) -> None:
             for place, child in enumerate(children(node))
         ]
         for parent, place, call in above:
-            if kind(call) != "AggregateExpression":
+            if node_name(call) != "AggregateExpression":
                 continue
             name = call.aggregateFunction().prettyName().lower()
             spelled = SPELLINGS.get(name)
-            if spelled is None or not FUNCTIONS[spelled].has_any_order:
+            if spelled is None or not FUNCTIONS[spelled].has_undefined_order:
                 continue
-            has_more = parent is not None and kind(parent) != _SORT and len(children(parent)) > 1
+            has_more = (
+                parent is not None and node_name(parent) != _SORT and len(children(parent)) > 1
+            )
             if parent is None or place or not is_orderless(parent.prettyName(), has_more=has_more):
-                raise NotSharedError(f"{call.sql()} {why_unshared(name)}")
+                raise NotSharedError(f"{call.sql()} {reason_not_shared(name)}")
 
 
-def _aggregate(
+def _read_aggregate(
     call: Expression,
     relation: Relation,
     filters: Sequence[Expression],
@@ -166,14 +168,14 @@ def _aggregate(
     function = call.aggregateFunction()
     spelled = SPELLINGS.get(function.prettyName().lower())
     if spelled is None or children(call)[0].children().isEmpty():
-        raise NotSharedError(f"{call.sql()} {why_unshared(function.prettyName().lower())}")
+        raise NotSharedError(f"{call.sql()} {reason_not_shared(function.prettyName().lower())}")
     if call.isDistinct() and not FUNCTIONS[spelled].idempotent:
         if spelled not in DISTINCT:
             raise NotSharedError(f"{call.sql()} needs every distinct value")
         spelled = DISTINCT[spelled]
     given, parameters = _arguments_and_parameters(function, spelled)
     conditions = [call.filter().get()] if call.filter().isDefined() else []
-    counts_rows = spelled == "count" and len(given) == 1 and kind(given[0]) == _ROWS
+    counts_rows = spelled == "count" and len(given) == 1 and node_name(given[0]) == _ROWS
     if counts_rows and given[0].value() is None:
         raise NotSharedError(f"{call.sql()} counts nothing")
     columns = []
@@ -182,7 +184,7 @@ def _aggregate(
         guards = [*filters, *(conditions if expression not in conditions else [])]
         column = relation.column(expression, guards)
         arguments[column] = expression
-        columns.append(quoted(column))
+        columns.append(quote_name(column))
     where = columns.pop() if conditions else None
     try:
         return Aggregate(
@@ -204,10 +206,10 @@ def _arguments_and_parameters(
     row = FUNCTIONS[spelled]
     if not row.parameters:
         return given, ()
-    if row.spelled is None:
-        return _optional(function, given, row.arguments)
+    if row.call_template is None:
+        return _split_optional_arguments(function, given, row.arguments)
     if row.is_ordered_by_argument:
-        return _ordered_by_argument(function)
+        return _split_ordered_call(function)
     if spelled == "mode":
         order = function.reverseOpt()
         if not order.isDefined():
@@ -223,17 +225,17 @@ def _arguments_and_parameters(
     return given[:1], tuple(parameters)
 
 
-def _ordered_by_argument(function: Expression) -> tuple[list[Expression], tuple[str, ...]]:
+def _split_ordered_call(function: Expression) -> tuple[list[Expression], tuple[str, ...]]:
     """Returns the argument of a call that is ordered by it, and its delimiter and order."""
     argument, delimiter, *orders = children(function)
     if not orders:
-        raise NotSharedError(f"{function.sql()} {why_unshared(function.prettyName())}")
+        raise NotSharedError(f"{function.sql()} {reason_not_shared(function.prettyName())}")
     if len(orders) > 1 or not children(orders[0])[0].semanticEquals(argument):
         raise NotSharedError(f"{function.sql()} is ordered by something else than its values")
     return [argument], (delimiter.sql(), orders[0].direction().sql())
 
 
-def _optional(
+def _split_optional_arguments(
     function: Expression, given: list[Expression], arguments: int
 ) -> tuple[list[Expression], tuple[str, ...]]:
     """Returns the arguments, and the constants behind them."""
@@ -241,7 +243,7 @@ def _optional(
     if error is not None:
         return given, (f"{error!r}D",)
     constants = given[arguments:]
-    if not all(kind(each) == "Literal" for each in constants):
+    if not all(node_name(each) == "Literal" for each in constants):
         raise NotSharedError(f"{function.sql()} has a parameter that is not written out")
     return given[:arguments], tuple(each.sql() for each in constants)
 
@@ -254,31 +256,33 @@ def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:
     core = replace(query, columns=(), having=None, ending=None, statement=None)
     try:
         frame = sql_over(session, core.to_sql(), {table: relation})
-        answers = items(analyzed_plan(frame).output())
+        answers = to_list(analyzed_plan(frame).output())
         by_name = dict(zip(query.names, answers, strict=True))
         _confirm_calls(written, frame, relation)
         for name, expression in written.names.items():
             if not expression.dataType().sameType(by_name[name].dataType()):
                 raise NotSharedError(f"{expression.sql()} has another type in SQL")
 
-        def expected(expression: Expression) -> Expression:
-            def chosen(part: Expression) -> Expression | None:
+        def over_answers(expression: Expression) -> Expression:
+            def replace_with_answer(part: Expression) -> Expression | None:
                 own = _name_of(part, written.names)
                 return None if own is None else by_name[own]
 
-            return rewritten(expression, chosen, session)
+            return rewrite(expression, replace_with_answer, session)
 
         texts = [*(column.expression for column in query.columns), *written.order]
         actual = expressions_of(analyzed_plan(frame.selectExpr(*texts)))
         pairs = list(zip(actual, [*shape.columns, *shape.ending.order], strict=True))
         if shape.having:
             condition = analyzed_plan(frame.where(query.having or "true")).condition()
-            pairs += zip(_conjuncts(condition, len(shape.having)), shape.having, strict=True)
+            pairs += zip(
+                _split_conjunction(condition, len(shape.having)), shape.having, strict=True
+            )
     except PySparkException:
         raise NotSharedError("Spark cannot read what stands above its groupBy as SQL") from None
     for found, wanted in pairs:
-        bare = children(found)[0] if kind(found) == "Alias" else found
-        if not bare.semanticEquals(expected(wanted)):
+        bare = children(found)[0] if node_name(found) == "Alias" else found
+        if not bare.semanticEquals(over_answers(wanted)):
             raise NotSharedError(f"{wanted.sql()} means something else in SQL")
 
 
@@ -286,28 +290,28 @@ def _confirm_calls(written: WrittenQuery, frame: DataFrame, relation: DataFrame)
     """Raises `NotSharedError` unless Spark makes the same calls of the query's aggregates."""
     query = written.query
     plan = analyzed_plan(frame)
-    while kind(plan) != "Aggregate":
+    while node_name(plan) != "Aggregate":
         (plan,) = children(plan)
     made = [
         node
-        for each in items(plan.aggregateExpressions())
+        for each in to_list(plan.aggregateExpressions())
         for node in walk(each)
-        if kind(node) == "AggregateExpression"
+        if node_name(node) == "AggregateExpression"
     ]
-    columns = {each.name(): each for each in items(analyzed_plan(relation).output())}
+    columns = {each.name(): each for each in to_list(analyzed_plan(relation).output())}
     arguments = [(each, columns[name]) for name, each in written.arguments.items()]
     for name, call in zip(query.aggregates, made, strict=True):
         asked = written.names.get(name)
         if asked is None:
             continue
 
-        def chosen(part: Expression) -> Expression | None:
+        def replace_with_column(part: Expression) -> Expression | None:
             for expression, column in arguments:
                 if part.semanticEquals(expression):
                     return column
             return None
 
-        function = rewritten(asked.aggregateFunction(), chosen, relation.sparkSession)
+        function = rewrite(asked.aggregateFunction(), replace_with_column, relation.sparkSession)
         if not _same_function(function, call.aggregateFunction(), query.aggregates[name]):
             raise NotSharedError(f"{asked.sql()} means something else in this session")
 
@@ -316,10 +320,12 @@ def _same_function(asked: Expression, made: Expression, aggregate: Aggregate) ->
     """Whether two calls are the same; their parameters may be constants of different types."""
     if not aggregate.parameters:
         return bool(asked.semanticEquals(made))
-    return kind(asked) == kind(made) and bool(children(asked)[0].semanticEquals(children(made)[0]))
+    return node_name(asked) == node_name(made) and bool(
+        children(asked)[0].semanticEquals(children(made)[0])
+    )
 
 
-def _conjuncts(condition: Expression, count: int) -> list[Expression]:
+def _split_conjunction(condition: Expression, count: int) -> list[Expression]:
     """Returns the operands of `count - 1` nested ANDs."""
     found: list[Expression] = []
     for _ in range(count - 1):
@@ -332,7 +338,7 @@ def _name_of(expression: Expression, names: Mapping[str, Expression]) -> str | N
     return next((name for name, each in names.items() if each.semanticEquals(expression)), None)
 
 
-def _free(name: str, names: Mapping[str, Expression]) -> str:
+def _unused_name(name: str, names: Mapping[str, Expression]) -> str:
     taken = {each.lower() for each in names}
     while name.lower() in taken:
         name += "_"

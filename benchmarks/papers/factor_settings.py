@@ -7,6 +7,7 @@ from benchmarks.harness.report import read_names
 from benchmarks.papers.generators import SEED_SIZES, SEED_SLIDES, random_gen, sequential_gen
 from muntin.aggregates.aggregate import min_
 from muntin.model.query import Query
+from muntin.model.time import SECOND
 from muntin.model.windows import Window
 
 
@@ -29,28 +30,25 @@ class Setting:
     coverage: Boost
     factor: Boost
 
-    def windows(self, number: int) -> list[Window]:
+    def windows(self, number: int, unit: int = SECOND) -> list[Window]:
         """Draws the window set of a number, always the same one.
 
         SequentialGen has only as many sets as seeds, so the seeds take turns.
         """
         random = Random(number)
         if not self.sequential:
-            return random_gen(random, count=self.count, tumbling=self.tumbling)
-        seeds = SEED_SIZES if self.tumbling else SEED_SLIDES
-        seed = seeds[(number + 1) % len(seeds)]
-        return sequential_gen(random, count=self.count, tumbling=self.tumbling, seeds=[seed])
+            return random_gen(random, count=self.count, tumbling=self.tumbling, unit=unit)
+        every = SEED_SIZES if self.tumbling else SEED_SLIDES
+        seeds = [every[(number + 1) % len(every)]]
+        return sequential_gen(
+            random, count=self.count, tumbling=self.tumbling, seeds=seeds, unit=unit
+        )
 
     def queries(self, number: int) -> list[Query]:
         """Returns MIN over each window, by device, as in the paper's figure 1."""
+        low = {"low": min_("temp")}
         return [
-            Query(
-                name=f"q{index}",
-                window=window,
-                aggregates={"low": min_("temp")},
-                keys=["device"],
-                time="ts",
-            )
+            Query(name=f"q{index}", window=window, aggregates=low, keys=["device"], time="ts")
             for index, window in enumerate(self.windows(number))
         ]
 

@@ -1,6 +1,7 @@
-"""Reads the processor's clock inside compiled code, to measure the latency of a single slide."""
+"""Measures CPU seconds of work in this thread, and reads the processor's clock in compiled code."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,16 @@ from llvmlite import ir  # type: ignore[import-untyped,unused-ignore]
 from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+
+def cpu_seconds(work: Callable[[], object], repeats: int = 1) -> float:
+    """Returns the CPU seconds of the least disturbed of some runs; wall time would count others."""
+    spent = []
+    for _ in range(repeats):
+        before = time.thread_time()
+        work()
+        spent.append(time.thread_time() - before)
+    return min(spent)
 
 
 def _cycles(typing_context: Any) -> Any:
