@@ -84,7 +84,7 @@ def with_stream_techniques(
                 spent[node.window] += _stacks_cost(node, tree, events)
             else:
                 spent[node.window] += read + _combining_cost(node, tree, events)
-    return replace(tree, nodes=tuple(replace(node, cost=spent[node.window]) for node in nodes))
+    return replace(tree, nodes=tuple(replace(node, cost=spent[node.window]) for node in tree.nodes))
 
 
 def _technique(window: Window, chosen: Collection[Window], *, latency: bool) -> str:

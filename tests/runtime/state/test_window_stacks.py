@@ -14,7 +14,7 @@ from muntin.model.time import HOUR, MINUTE, SECOND
 from muntin.model.trees import QUEUE, QUEUE_IN_STEPS, RECALC, PeriodicTree
 from muntin.model.windows import Edges, Slicing, Window
 from muntin.model.workload import workload
-from muntin.optimizer.costs import operations_per_slice
+from muntin.optimizer.operations import operations_per_slice
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
