@@ -354,18 +354,22 @@ class PeriodicTree(Tree):
         """Returns the width of the cells by which the suffixes of a node's stacks are made in two
         steps; None if they are made at once.
 
-        It is that of a level, whose cells are then read, or such that there are about as many cells
-        as intervals begin in one.
+        There are about as many cells in a block as intervals begin in a cell; if levels have such
+        cells, theirs are taken, since these are there to be read.
         """
         window = node.window
         if _IN_STEPS.isdisjoint(name for names in node.techniques for name in names):
             return None
         block = -(-window.size // window.slide) * window.slide
-        for level in reversed(self.levels):
-            periods = (level.size % window.slide, block % level.size)
-            if periods == (0, 0) and (window.offset - level.offset) % level.size == 0:
-                return level.size
-        return window.slide * isqrt(block // window.slide)
+        fitting = [
+            level.size
+            for level in self.levels
+            if level.size % window.slide == block % level.size == 0
+            and (window.offset - level.offset) % level.size == 0
+        ]
+        if not fitting:
+            return window.slide * isqrt(block // window.slide)
+        return min(fitting, key=lambda cell: cell // window.slide + block // cell)
 
     @property
     def level_names(self) -> tuple[str, ...]:
