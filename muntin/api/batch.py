@@ -36,6 +36,7 @@ def plan(
     prices: Prices | str | Path = SHIPPED,
     sample: Data = None,
     technique: str | None = None,
+    slicing: str | None = None,
     latency: bool = False,
     approximate: bool = False,
 ) -> Plan:
@@ -48,8 +49,10 @@ def plan(
     `run` takes it, or else taken to be 1000 and 1. `prices` may be a file that `muntin calibrate`
     wrote, or the name of a paper's cost model: "factor_windows", "weave_share" or "triweave".
     `technique` forces one for all periodic windows; with `latency` those are chosen that never take
-    long for a single answer. With `approximate`, sketches are shared whose answers may
-    differ from Spark's within their error bounds; without, Spark alone answers them.
+    long for a single answer. `slicing` forces where events are cut for periodic windows: "panes",
+    "pairs" or "cutty"; without it, the cheaper slices are chosen. With `approximate`, sketches are
+    shared whose answers may differ from Spark's within their error bounds; without, Spark alone
+    answers them.
     """
     misread: dict[str, str] = {}
     if isinstance(queries, Mapping):
@@ -58,7 +61,7 @@ def plan(
         if sample is None and not any(frame.isStreaming for frame in read.frames.values()):
             sample = read.data
     work = workload(queries, prices=read_prices(prices))
-    work = _with_options(work, technique, latency=latency, approximate=approximate)
+    work = _with_options(work, technique, slicing, latency=latency, approximate=approximate)
     work = normalise(work, strategy)
     if sample is not None and (rate is None or keys is None):
         work = with_facts(work, Relations(sample, work.queries))
@@ -78,6 +81,7 @@ def run(
     *,
     strategy: str = DEFAULT,
     technique: str | None = None,
+    slicing: str | None = None,
     latency: bool = False,
     approximate: bool = False,
 ) -> Results:
@@ -87,7 +91,7 @@ def run(
     If the best plan depends on how dense the events are, it looks at their first rows.
 
     `data` is a DataFrame, a mapping from relation names to DataFrames, or nothing: then relations
-    are looked up in the active session. `technique`, `latency` and
+    are looked up in the active session. `technique`, `slicing`, `latency` and
     `approximate` are as in `plan`.
     """
     if isinstance(queries, Plan):
@@ -95,7 +99,7 @@ def run(
         relations = Relations(data, chosen.queries, for_later=True)
     else:
         work = workload(queries)
-        work = _with_options(work, technique, latency=latency, approximate=approximate)
+        work = _with_options(work, technique, slicing, latency=latency, approximate=approximate)
         work = normalise(work, strategy)
         relations = Relations(data, work.queries, for_later=True)
         work = estimate(work, relations, strategy, has_figures=isinstance(queries, Workload))
@@ -109,6 +113,7 @@ def share(
     *,
     strategy: str = DEFAULT,
     technique: str | None = None,
+    slicing: str | None = None,
     latency: bool = False,
     approximate: bool = False,
 ) -> Results:
@@ -117,11 +122,11 @@ def share(
     Each is a `groupBy` with a `window(...)` over any DataFrame, and may have `select`, `filter`,
     `withColumn`, `withColumnRenamed` and `drop` above it, and an `orderBy` with a `limit`. One that
     cannot share is passed on as it is; `results.plan.explain()` says why. `strategy`, `technique`,
-    `latency` and `approximate` are as in `run`.
+    `slicing`, `latency` and `approximate` are as in `run`.
     """
     read = read_frames(frames)
     work = workload(read.queries)
-    work = _with_options(work, technique, latency=latency, approximate=approximate)
+    work = _with_options(work, technique, slicing, latency=latency, approximate=approximate)
     work = normalise(work, strategy)
     relations = Relations(read.data, work.queries, for_later=True)
     work = estimate(work, relations, strategy)
@@ -132,10 +137,15 @@ def share(
 
 
 def _with_options(
-    work: Workload, technique: str | None, *, latency: bool, approximate: bool
+    work: Workload,
+    technique: str | None,
+    slicing: str | None,
+    *,
+    latency: bool,
+    approximate: bool,
 ) -> Workload:
     return work.with_options(
-        PlanOptions(technique=technique, latency=latency, approximate=approximate)
+        PlanOptions(technique=technique, slicing=slicing, latency=latency, approximate=approximate)
     )
 
 

@@ -79,7 +79,7 @@ def exact(workload: Workload) -> Plan:
             few = [nodes[i] for i in part]
             if len(few) == 1:
                 return alone[part[0]]
-            cut = slicing(node.window for node in few)
+            cut = slicing([node.window for node in few], workload)
             read = sum(
                 costs.combine_cost(cut, node.window, node.aggregates, workload) for node in few
             )

@@ -46,7 +46,7 @@ def triweave(workload: Workload) -> Plan:
         # Groups whose slices come out the same, because both are cut on one grid, are one tree.
         alike: dict[Slicing, list[Window]] = {}
         for group in triweave_groups(same_edges(nodes), cost_of_groups(queries, workload)):
-            alike.setdefault(edges.slicing(group.windows), []).extend(group.windows)
+            alike.setdefault(edges.slicing(group.windows, workload), []).extend(group.windows)
         trees = [
             tree_of(
                 queries[0].grouping,

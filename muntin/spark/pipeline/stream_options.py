@@ -16,9 +16,10 @@ STOP, DROP_QUERY = "stop", "drop query"
 class StreamOptions:
     """How a stream is planned, what it keeps, and what it does when a query fails.
 
-    `strategy`, `technique`, `latency` and `approximate` are as in `plan`. `name` is what Spark's
-    web page calls the query; by default, the name of the checkpoint's folder. Slices are kept for
-    `retain` after their windows are complete, for queries that are added later. State is divided
+    `strategy`, `technique`, `slicing`, `latency` and `approximate` are as in `plan`. `name` is what
+    Spark's web page calls the query; by default, the name of the checkpoint's folder. Slices are
+    kept for `retain` after their windows are complete, for queries that are added later. State is
+    divided
     into `buckets` of keys at the first start on a checkpoint; by default there is one for each
     partition of state, and at most 32. If a query fails, the stream does,
     too, unless `on_error` is "drop query": then the other queries continue.
@@ -26,6 +27,7 @@ class StreamOptions:
 
     strategy: str = STEADY
     technique: str | None = None
+    slicing: str | None = None
     latency: bool = False
     approximate: bool = False
     name: str | None = None
@@ -41,7 +43,10 @@ class StreamOptions:
     def planning(self) -> PlanOptions:
         """The options of the plan."""
         return PlanOptions(
-            technique=self.technique, latency=self.latency, approximate=self.approximate
+            technique=self.technique,
+            slicing=self.slicing,
+            latency=self.latency,
+            approximate=self.approximate,
         )
 
     @property
