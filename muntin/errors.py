@@ -12,10 +12,10 @@ class ModelError(MuntinError):
 
 
 class ParseError(MuntinError):
-    """Text that is neither a shared query nor a statement Spark could run.
+    """SQL that Spark is certain to refuse.
 
-    `line` and `column` count from 1; they are None if no place is at fault. `message` is the error
-    without its place.
+    `line` and `column` count from 1; they are None if the error is not at one position. `message`
+    is the error without its place.
     """
 
     def __init__(self, message: str, *, line: int | None = None, column: int | None = None) -> None:

@@ -64,11 +64,6 @@ def collapse_spaces(text: str) -> str:
     )
 
 
-def _table_sql(table: str) -> str:
-    """Returns a table's name as SQL: Spark takes letters beyond ASCII only in backquotes."""
-    return table if table.isascii() else ".".join(map(quote_name, name_parts(table)))
-
-
 @dataclass(frozen=True)
 class SqlText:
     """SQL with a placeholder for every table, so that a DataFrame can replace a table.
@@ -85,10 +80,14 @@ class SqlText:
 
     def fill(self, names: Mapping[str, str] | None = None) -> str:
         """Returns the text, each table replaced by its entry in `names` if there is one."""
-        filled = [self.parts[0]]
+        text = self.parts[0]
         for table, part in zip(self.tables, self.parts[1:], strict=True):
-            filled += [(names or {}).get(table, _table_sql(table)), part]
-        return "".join(filled)
+            name = (names or {}).get(table, table)
+            if name == table and not table.isascii():
+                # Spark takes letters beyond ASCII only in backquotes.
+                name = ".".join(map(quote_name, name_parts(table)))
+            text += name + part
+        return text
 
     def surround(self, before: str, after: str) -> "SqlText":
         """Returns the text with `before` and `after` around it."""

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from muntin.cli import main
-from muntin.techniques.compiled import kernel_cache
+from muntin.techniques.kernels import kernel_cache
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ from benchmarks.papers.generators import incremental_gen
 from muntin.aggregates.aggregate import count
 from muntin.measure.progress import Steps
 from muntin.model.query import Query
-from muntin.model.workload import PlanOptions, Workload
+from muntin.model.workload import PlanOptions, Workload, workload
 from muntin.optimizer.triweave import triweave_cost, triweave_groups
 from muntin.optimizer.weave_share.groups import Group, GroupCost, same_edges
 from muntin.optimizer.weave_share.weave_share import cost_of_groups, weave_groups
@@ -88,12 +88,12 @@ OPTIMIZERS: dict[str, tuple[Grouper, Pricer]] = {
 }
 
 
-def plan_groups(workload: Workload, optimizer: str, technique: str) -> tuple[float, int]:
+def plan_groups(work: Workload, optimizer: str, technique: str) -> tuple[float, int]:
     """Returns the cost and the number of the trees of an optimizer, for one technique's Ω."""
     group, price = OPTIMIZERS[optimizer]
-    forced = workload.with_options(PlanOptions(technique=technique))
-    cost = cost_of_groups(workload.periodic_queries, forced)
-    trees = group(same_edges(query.periodic_window for query in workload.periodic_queries), cost)
+    forced = workload(work, options=PlanOptions(technique=technique))
+    cost = cost_of_groups(work.periodic_queries, forced)
+    trees = group(same_edges(query.periodic_window for query in work.periodic_queries), cost)
     return price(trees, cost), len(trees)
 
 

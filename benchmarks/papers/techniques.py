@@ -14,12 +14,12 @@ from benchmarks.harness.clocks import calibrate, cpu_seconds, cycles
 from benchmarks.harness.report import Experiment, Figure, Lines, Target
 from muntin.aggregates.monoids import ADD, MAX, Monoid
 from muntin.techniques.aggregator import Aggregator
-from muntin.techniques.compiled.compile import bind
-from muntin.techniques.compiled.drive import push, slide
+from muntin.techniques.kernels.compile import bind
+from muntin.techniques.kernels.drivers import push, slide
 from muntin.techniques.table import TECHNIQUES, Technique
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import load, query, store
+    from muntin.techniques.kernels.bound_names import load, query, store
 
 # Floats under `ADD`: its inverse is timed, although it is inexact for floats.
 MONOIDS: dict[str, Monoid] = {"sum": ADD, "max": MAX}
@@ -127,7 +127,7 @@ def _many_windows(bar: Progress, repeats: int, quick: bool) -> Lines:
     works = [
         (technique, aggregate, data, queries)
         for technique, aggregate in _technique_pairs()
-        if technique.many and technique.name != "recalc"
+        if technique.has_many_sizes and technique.name != "recalc"
         for data in (("random", "ascending", "descending") if aggregate == "max" else ("random",))
         for queries in ((1, 10, 100) if quick else (1, 10, 100, 1000))
     ]
@@ -178,7 +178,7 @@ def _data(kind: str, made: int, count: int) -> NDArray[np.float64]:
 def _timed_slides(
     memory: Any, cursor: Any, values: Any, count: int, sizes: Any, answers: Any, ticks: Any
 ) -> Any:
-    """`drive.slide` of one window, with the ticks of every slide."""
+    """`drivers.slide` of one window, with the ticks of every slide."""
     for index in range(count):
         before = cycles()
         cursor = push(memory, cursor, load(values, index), sizes)

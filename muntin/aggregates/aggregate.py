@@ -1,4 +1,4 @@
-"""Aggregates as queries ask for them, and the components that a slice keeps for them.
+"""Aggregates of queries, and the components that a slice keeps for them.
 
 An `Aggregate` is a call (`avg(temp)`) of a row of the table of functions. It is made of
 `Component`s, the columns kept per slice (a sum and a count), each a part of the table.
@@ -21,7 +21,6 @@ from muntin.aggregates.parameters import (
 from muntin.aggregates.parts import PARTS, Part
 from muntin.aggregates.representations import (
     FLOAT,
-    Representation,
     as_struct,
     cast,
     cast_pair,
@@ -34,7 +33,7 @@ from muntin.sql_text import case_when, strip_comments
 
 @dataclass(frozen=True, kw_only=True)
 class Component:
-    """One value kept per slice: a part of the table, applied to some arguments.
+    """A value that each slice keeps: a part of the table, applied to some arguments.
 
     Arguments and `where` are Spark SQL; `where` is the aggregate's own FILTER clause.
     """
@@ -53,33 +52,13 @@ class Component:
         return PARTS[self.kind]
 
     @property
-    def is_never_null(self) -> bool:
-        """Whether its partial of no values is a value too, such as a count of zero."""
-        return self.part.is_never_null
-
-    @property
-    def representations(self) -> tuple[Representation, ...]:
-        """Every representation that its partials may have, over all types of values."""
-        return self.part.all_representations
-
-    def representation(self, value_type: str, *, ansi: bool) -> Representation:
-        """Returns how its partials of such values are represented; `ansi` integer sums detect
-        overflow."""
-        return self.part.representation(value_type, ansi=ansi)
-
-    @property
-    def value_type(self) -> str | None:
-        """The type of the values in its partials; None if that depends on the data."""
-        return self.part.value_type
-
-    @property
     def is_set_of_values(self) -> bool:
         """Whether its partials have the values themselves."""
-        return any(each.has_values for each in self.representations)
+        return any(each.has_values for each in self.part.all_representations)
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Its arguments; without one, every row counts as the value 1."""
+        """Its arguments, or the value 1 if it has none and counts rows."""
         return ("1",) if self.argument is None else (self.argument, *self.others)
 
     @property
@@ -107,9 +86,9 @@ class Component:
         """Returns its arguments as Spark SQL, under the part's names, x and y.
 
         A part of floats casts them to doubles. Of two arguments, each is null where the other is,
-        unless one chooses the other.
+        except for `max_by` and `min_by`.
         """
-        to = "DOUBLE" if self.value_type == FLOAT else to
+        to = "DOUBLE" if self.part.value_type == FLOAT else to
         if self.part.is_arg_extreme:
             values = tuple(cast(argument, to) for argument in self.arguments)
         else:
@@ -127,8 +106,8 @@ class Component:
         return self.value if self.where is None else case_when(self.where, self.value)
 
     def event_values(self, value_type: str) -> tuple[str, ...]:
-        """Returns what compiled code reads of an event, as Spark SQL; nothing if the component
-        counts every row."""
+        """Returns the values that compiled code reads from an event, as Spark SQL; empty if the
+        component counts every row."""
         if self.argument is None and self.where is None:
             return ()
         if not self.part.needs_values:
@@ -137,12 +116,12 @@ class Component:
         if self.part.event_sql is not None:
             named = dict(zip("xy", self.arguments, strict=False))
             return self._apply_filter([self.part.event_sql.format(**named)])
-        representation = self.representation(value_type, ansi=False)
+        representation = self.part.representation(value_type, ansi=False)
         return self._apply_filter(representation.event_values(self.arguments, value_type))
 
     def record_values(self, value_type: str) -> tuple[str, ...]:
-        """Returns what the records of data windows carry for it, as Spark SQL."""
-        values = self.representation(value_type, ansi=False).record_values(self.arguments)
+        """Returns the values that a record of a data window has for it, as Spark SQL."""
+        values = self.part.representation(value_type, ansi=False).record_values(self.arguments)
         return self.event_values(value_type) if values is None else self._apply_filter(values)
 
     def _apply_filter(self, values: Iterable[str]) -> tuple[str, ...]:
@@ -160,8 +139,8 @@ class Component:
         if self.part.float_part is not None and value_type == FLOAT:
             other = replace(self, kind=self.part.float_part)
             return other.group_by_columns(name, value_type, ansi=ansi)
-        to = sql_type(value_type) if self.value_type is None else None
-        representation = self.representation(value_type, ansi=ansi)
+        to = sql_type(value_type) if self.part.value_type is None else None
+        representation = self.part.representation(value_type, ansi=ansi)
         return representation.group_by_columns(name, self.partial_sql(), self.call, to)
 
     def partial_sql(self) -> dict[str, str]:
@@ -179,7 +158,7 @@ class Component:
         if self.part.spark_combine is not None:
             merge = self.part.spark_combine
             return merge.format(p=struct) if "{" in merge else f"{merge}({struct})"
-        (representation,) = self.representations
+        (representation,) = self.part.all_representations
         return merge_sql(representation.monoid.combine, struct, list(self.part.scalars), finish)
 
 
@@ -254,7 +233,7 @@ class Aggregate:
 
     @cached_property
     def percentages(self) -> tuple[float, ...] | float:
-        """The percentages that are asked for, or the only one."""
+        """The percentages of the call: a tuple for an array, else a number."""
         named = dict(zip(self.definition.parameters, self.parameters, strict=False))
         return percentages(named.get("percentage", "0.5"))
 
@@ -280,7 +259,7 @@ class Aggregate:
         return f"CASE WHEN {row.has_answer(*values)} THEN {text} END"
 
     def summary_sql(self, summary: str) -> str:
-        """Returns the answer as Spark SQL over what the compiled runtime answers."""
+        """Returns the answer as Spark SQL over the value that the compiled runtime returns."""
         finish = self.definition.summary_template
         if finish is None:
             return summary
@@ -305,7 +284,7 @@ class Aggregate:
 def function_call(function: str) -> Callable[..., Aggregate]:
     """Returns the Python function for a row of the table: `call("y", "x", where=...)`.
 
-    Its parameters stand behind its arguments: `percentile("temp", 0.95)`.
+    Parameters come after the arguments: `percentile("temp", 0.95)`.
     """
     row = FUNCTIONS[function]
 
@@ -358,14 +337,14 @@ def max_(argument: str, *, where: str | None = None) -> Aggregate:
 
 
 def variance(argument: str, *, population: bool = False, where: str | None = None) -> Aggregate:
-    """The variance of a Spark expression, of a sample unless told otherwise."""
+    """The sample variance of a Spark expression, or with `population` that of the population."""
     return Aggregate(
         function="var_pop" if population else "var_samp", argument=argument, where=where
     )
 
 
 def stddev(argument: str, *, population: bool = False, where: str | None = None) -> Aggregate:
-    """The standard deviation of a Spark expression, of a sample unless told otherwise."""
+    """The standard deviation of a Spark expression, of a sample or with `population` of all."""
     return Aggregate(
         function="stddev_pop" if population else "stddev_samp", argument=argument, where=where
     )

@@ -1,8 +1,7 @@
 """Parameters of aggregates: the constants of a call, such as a percentage or an order.
 
-They are Spark SQL. The functions that read them return what they stand for, and raise a
-`ModelError` with the reason where a call is left to Spark: a constant is not a literal, or Spark
-would not take it.
+They are Spark SQL. The functions here return their values. They raise a `ModelError` with the
+reason if a call is left to Spark, because a constant is no literal or Spark would refuse it.
 """
 
 import re
@@ -27,8 +26,8 @@ _LIST = re.compile(r"\s*array\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
 _DOUBLES = ("eps", "confidence")
 _ORDERS = ("ASC", "DESC")
 
-# The bits of a register's address: Spark's own least, and the most for which it corrects the bias.
-LEAST, MOST = 4, 18
+# The least bits of a register's address in Spark, and the most for which Spark corrects the bias.
+LEAST_REGISTER_BITS, MOST_REGISTER_BITS = 4, 18
 # The accuracy that Spark takes for a KLL sketch if none is given.
 KLL_ACCURACY = 200
 # The relative standard deviation that Spark takes if none is given.
@@ -73,8 +72,8 @@ def _delimiter(value: Any) -> str:
 
 
 def percentages(text: str) -> tuple[float, ...] | float:
-    """Returns the percentages that a constant of Spark SQL stands for; raises `ModelError` if it is
-    neither a number nor an array of numbers.
+    """Returns the percentages in a constant of Spark SQL; raises `ModelError` if it is neither a
+    number nor an array of numbers.
 
     >>> percentages("0.5D"), percentages("array(0.25, .5)")
     (0.5, (0.25, 0.5))
@@ -93,8 +92,8 @@ def _percentage(text: str) -> float:
 
 
 def check_parameters(function: str, names: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
-    """Returns the parameters of a call, an order that is left out included; raises `ModelError` if
-    they are not what the function takes."""
+    """Returns the parameters of a call, with the default order if it has none; raises `ModelError`
+    if the function takes other parameters."""
     texts = tuple(given)
     if not texts and names[:1] == (DELIMITER,):
         texts = ("NULL",)
@@ -116,8 +115,8 @@ def check_parameters(function: str, names: Sequence[str], given: Sequence[str]) 
 
 
 def check_optional(function: str, names: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
-    """Returns the parameters of a call that may leave out some; raises `ModelError` if there are
-    more than the function takes."""
+    """Returns the parameters of a call whose parameters are optional; raises `ModelError` if there
+    are more than the function takes."""
     if len(given) > len(names):
         wanted = ", ".join(names) or "no parameter"
         raise ModelError(f"{function} takes {wanted} behind its arguments, not {given!r}")
@@ -135,7 +134,7 @@ def register_bits(constants: tuple[str, ...]) -> int:
     if _DECIMAL.fullmatch(text.strip()):
         error = float(re.sub("(BD|D)$", "", text.strip(), flags=re.IGNORECASE))
         bits = ceil(2.0 * log(1.106 / error) / log(2.0)) if error > 0 else 0
-        if LEAST <= bits <= MOST:
+        if LEAST_REGISTER_BITS <= bits <= MOST_REGISTER_BITS:
             return bits
     raise ModelError(f"its relative error is a number from 0.0022 to 0.39, not {text}")
 

@@ -1,6 +1,7 @@
-"""Parts: what a slice can keep for an aggregate, a row for each.
+"""Parts: the values that a slice can keep for an aggregate, one row of the table for each.
 
-A part says how Spark computes it from events, and how two partials combine.
+A row has the Spark SQL that computes the part from events, and the monoid that combines two
+partials.
 """
 
 from collections.abc import Mapping
@@ -70,7 +71,7 @@ class Part:
     scalars: Mapping[str, str] = field(default_factory=lambda: {"value": "{value}"})
     # Its scalars of one record, computed from whether the record counts and from its arguments.
     lift_record: Formula
-    # Whether the values matter, or only whether they are null.
+    # Whether it depends on the values, not only on whether they are null.
     needs_values: bool = True
     # The aggregate of Spark that combines partials, if they have one scalar: its name, or a call
     # over `{p}`, with `{parameters}` behind it.
@@ -81,9 +82,9 @@ class Part:
     event_sql: str | None = None
     # The part that Spark's GROUP BY makes of floats instead, and shares with other aggregates.
     float_part: str | None = None
-    # Whether the parameters of a call say what is kept, and not only what is answered from it.
+    # Whether partials, not only answers, depend on the parameters of a call.
     takes_parameters: bool = False
-    # Whether it is a struct of a value, x, and of what it is chosen by, y. Then x may be null.
+    # Whether it is a struct of the extreme y and the x of the same row. Then x may be null.
     is_arg_extreme: bool = False
 
     def representation(self, value_type: str, *, ansi: bool) -> Representation:
@@ -154,7 +155,7 @@ def _set_of_values(name: str, sets: SetsOfValues) -> Part:
 
 
 def _arg_extreme(name: str, extreme: str, monoid: Monoid) -> Part:
-    """Returns the value beside the extreme of another one, and that extreme."""
+    """Returns the part of `max_by` and `min_by`: the extreme y, and the x of the same row."""
     return Part(
         name=name,
         representations={TYPED: ArgExtremes(monoid=monoid)},

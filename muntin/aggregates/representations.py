@@ -1,4 +1,4 @@
-"""How partials are represented: a class for each representation, with what planning needs of it.
+"""How partials are represented: a class for each representation, with the facts for planning.
 
 The running half of each class is in `runtime.storage`, where a table pairs the two: it reads and
 writes Arrow, combines partials and lowers them to answers.
@@ -15,12 +15,12 @@ from muntin.aggregates.monoids import ADD_LIMBS, ADD_WIDE, Monoid
 INTEGER = "integer"
 FLOAT = "float"
 
-# Added to the turns of a sum that overflowed inside one slice: more than other turns can undo.
+# The wraps of a sum that overflows inside one slice: more than other slices can undo.
 OVERFLOWED = 1 << 32
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _FLOATS = ("float", "double")
-# The types in which sets of numbers are handed over, by the type of their values.
+# The types in which Spark passes sets of numbers to compiled code, by the type of their values.
 _WIDE_TYPES = {
     **dict.fromkeys((INTEGER, *_INTEGERS), "BIGINT"),
     **dict.fromkeys((FLOAT, *_FLOATS), "DOUBLE"),
@@ -83,11 +83,11 @@ class Representation:
         return (name,) if width == 1 else tuple(f"{name}_{index}" for index in range(width))
 
     def event_values(self, arguments: Sequence[str], value_type: str) -> tuple[str, ...]:
-        """Returns what compiled code reads of an event, as Spark SQL."""
+        """Returns the values that compiled code reads from an event, as Spark SQL."""
         return cast_pair(arguments, sql_type(value_type))
 
     def record_values(self, arguments: Sequence[str]) -> tuple[str, ...] | None:
-        """Returns what the records of data windows carry, as Spark SQL; None: what events do."""
+        """Returns the values of a data window's record, as Spark SQL; None: those of an event."""
         return None
 
     def group_by_columns(

@@ -67,8 +67,8 @@ class Function:
     # The answer as Spark SQL over the summary of a set of values, `{p}`, if it is not the summary;
     # it may name the parameters.
     summary_template: str | None = None
-    # Whether its answer has no order of its own: only under functions that ignore the order is
-    # it determined.
+    # Whether the order of its answer is undefined, so that it is shared only inside functions that
+    # ignore the order.
     has_undefined_order: bool = False
     # Whether its answers from slices are Spark's only within an error bound.
     is_approximate: bool = False
@@ -80,7 +80,7 @@ class Function:
 
     @cached_property
     def is_arg_extreme(self) -> bool:
-        """Whether its answer is a value that another one chooses."""
+        """Whether it is `max_by` or `min_by`."""
         return any(PARTS[part].is_arg_extreme for part in self.parts)
 
     @cached_property
@@ -100,7 +100,7 @@ class Function:
 
     @cached_property
     def is_ordered_by_argument(self) -> bool:
-        """Whether WITHIN GROUP orders by the argument of the call, which stands in both."""
+        """Whether the argument of the call is also what WITHIN GROUP orders by."""
         return self.call_template is not None and self.call_template.count("{x}") > 1
 
     @cached_property
@@ -110,7 +110,7 @@ class Function:
 
 
 def _distinct(function: str, summary: str, result: str = VALUE, *, more: bool = False) -> Function:
-    """Returns what a function is of the distinct values of its argument."""
+    """Returns the row of `function(DISTINCT ...)`."""
     return Function(
         name=f"{function}_distinct",
         parts=("distinct",),
@@ -125,7 +125,7 @@ def _distinct(function: str, summary: str, result: str = VALUE, *, more: bool = 
 def _function_of_order(
     name: str, summary: str, spelled: str | None = None, *parameters: str
 ) -> Function:
-    """Returns a function of the values in their order."""
+    """Returns the row of a function that sorts its values."""
     return Function(
         name=name,
         parts=("frequencies" if summary == "mode" else "values",),
@@ -137,7 +137,7 @@ def _function_of_order(
 
 
 def _listagg(*, is_distinct: bool) -> Function:
-    """Returns `listagg`, in the order of the values themselves."""
+    """Returns the row of `listagg`, ordered by the values themselves."""
     call = "listagg(DISTINCT {x}, {delimiter})" if is_distinct else "listagg({x}, {delimiter})"
     return Function(
         name="listagg_distinct" if is_distinct else "listagg",
@@ -179,7 +179,7 @@ _OF_HLLS = (
 
 
 def _mean(name: str, total: str, *aliases: str, arguments: int = 1) -> Function:
-    """Returns the mean of what the part `total` sums."""
+    """Returns the row of a mean: the part `total` divided by a count."""
     return Function(
         name=name,
         parts=(total, "count"),

@@ -8,7 +8,7 @@ from typing import Any
 from muntin.aggregates.aggregate import Aggregate, Component
 from muntin.aggregates.monoids import Monoid
 from muntin.aggregates.parts import Part
-from muntin.aggregates.representations import FLOAT, Representation, UserNumbers
+from muntin.aggregates.representations import FLOAT, UserNumbers
 from muntin.aggregates.table import Function
 from muntin.errors import ModelError
 
@@ -30,31 +30,20 @@ class UserComponent(Component):
 
     @property
     def part(self) -> Part:
-        """Raises an error: the table has no row for it."""
-        raise ModelError(f"{self.monoid.name} is an aggregate of the user's, and in no table")
-
-    @property
-    def value_type(self) -> str | None:
-        """Always floats."""
-        return FLOAT
-
-    @property
-    def is_never_null(self) -> bool:
-        """True: records without a value count as the identity."""
-        return True
-
-    @property
-    def representations(self) -> tuple[Representation, ...]:
-        """Numbers that the user's own functions combine."""
-        return (UserNumbers(monoid=self.monoid),)
-
-    def representation(self, value_type: str, *, ansi: bool) -> Representation:
-        """Returns its only representation."""
-        return self.representations[0]
+        """A part of its own, whose floats the user's functions lift and combine."""
+        return Part(
+            name=self.monoid.name,
+            representations={FLOAT: UserNumbers(monoid=self.monoid)},
+            value_type=FLOAT,
+            calls={},
+            lift_record=lambda there, *lifted: lifted if there else self.identity,
+            # Records without a value count as the identity.
+            is_never_null=True,
+        )
 
     @property
     def state_name(self) -> str:
-        """Its name in the state of data windows: that of its combine is a part of it."""
+        """Its name in the state of data windows, which includes the name of its combine."""
         name = function_name(self.monoid.combine)
         return json.dumps([self.kind, self.lift, self.identity, name])
 

@@ -40,28 +40,29 @@ def plan(
     latency: bool = False,
     approximate: bool = False,
 ) -> Plan:
-    """Returns what these queries share, and what it costs beside the unshared plan.
+    """Returns the plan of these queries: what they share, and its cost next to the unshared plan.
 
     `queries` may also be DataFrames by name, as in `share`; they are their own sample.
 
     `rate` is events per second and `keys` how many keys are live; costs are computed for them.
-    Where they are not given, they are read off the first rows of `sample`, which is data as
-    `run` takes it, or else taken to be 1000 and 1. `prices` may be a file that `muntin calibrate`
-    wrote, or the name of a paper's cost model: "factor_windows", "weave_share" or "triweave".
-    `technique` forces one for all periodic windows; with `latency` those are chosen that never take
-    long for a single answer. `slicing` forces where events are cut for periodic windows: "panes",
-    "pairs" or "cutty"; without it, the cheaper slices are chosen. With `approximate`, sketches are
-    shared whose answers may differ from Spark's within their error bounds; without, Spark alone
-    answers them.
+    Without them, they are estimated from the first rows of `sample`, which is data as for `run`, or
+    else are 1000 and 1. `prices` may be a file that `muntin calibrate` wrote, or the name of a
+    paper's cost model: "factor_windows", "weave_share" or "triweave". `technique` is the technique
+    of all periodic windows; with `latency`, techniques are chosen by the worst time of a single
+    answer. `slicing` is where events are cut for periodic windows, "panes", "pairs" or "cutty";
+    without it, the cheaper slices are chosen. With `approximate`, sketches are shared whose answers
+    may differ from Spark's within their error bounds; without, Spark alone answers them.
     """
     misread: dict[str, str] = {}
     if isinstance(queries, Mapping):
         read = read_frames(queries)
-        queries, misread = read.queries, read.misread()
+        queries, misread = read.queries, read.misread_reasons()
         if sample is None and not any(frame.isStreaming for frame in read.frames.values()):
             sample = read.data
-    work = workload(queries, prices=read_prices(prices))
-    work = _with_options(work, technique, slicing, latency=latency, approximate=approximate)
+    options = PlanOptions(
+        technique=technique, slicing=slicing, latency=latency, approximate=approximate
+    )
+    work = workload(queries, prices=read_prices(prices), options=options)
     work = normalise(work, strategy)
     if sample is not None and (rate is None or keys is None):
         work = with_facts(work, Relations(sample, work.queries))
@@ -98,8 +99,10 @@ def run(
         chosen = queries
         relations = Relations(data, chosen.queries, for_later=True)
     else:
-        work = workload(queries)
-        work = _with_options(work, technique, slicing, latency=latency, approximate=approximate)
+        options = PlanOptions(
+            technique=technique, slicing=slicing, latency=latency, approximate=approximate
+        )
+        work = workload(queries, options=options)
         work = normalise(work, strategy)
         relations = Relations(data, work.queries, for_later=True)
         work = estimate(work, relations, strategy, has_figures=isinstance(queries, Workload))
@@ -125,28 +128,17 @@ def share(
     `slicing`, `latency` and `approximate` are as in `run`.
     """
     read = read_frames(frames)
-    work = workload(read.queries)
-    work = _with_options(work, technique, slicing, latency=latency, approximate=approximate)
+    options = PlanOptions(
+        technique=technique, slicing=slicing, latency=latency, approximate=approximate
+    )
+    work = workload(read.queries, options=options)
     work = normalise(work, strategy)
     relations = Relations(read.data, work.queries, for_later=True)
     work = estimate(work, relations, strategy)
     chosen = optimize(work, strategy)
-    chosen = leave_to_spark(chosen, read.misread(chosen.computed_by_muntin))
+    chosen = leave_to_spark(chosen, read.misread_reasons(chosen.computed_by_muntin))
     bound = bind_batch(chosen, relations)
     return Results(bound, relations)
-
-
-def _with_options(
-    work: Workload,
-    technique: str | None,
-    slicing: str | None,
-    *,
-    latency: bool,
-    approximate: bool,
-) -> Workload:
-    return work.with_options(
-        PlanOptions(technique=technique, slicing=slicing, latency=latency, approximate=approximate)
-    )
 
 
 def compare(

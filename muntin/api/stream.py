@@ -148,4 +148,4 @@ def _plan(queries: Queries, strategy: str, options: PlanOptions) -> Plan:
     """Returns a plan as it is, and optimizes queries."""
     if isinstance(queries, Plan):
         return queries
-    return optimize(workload(queries).with_options(options), strategy)
+    return optimize(workload(queries, options=options), strategy)

@@ -14,7 +14,7 @@ from muntin.measure.progress import Steps, show_spark_start
 from muntin.model.query import Query
 from muntin.spark.session import local_session
 from muntin.sql import parse_sql
-from muntin.techniques.compiled.kernel_cache import stored_kernels
+from muntin.techniques.kernels.kernel_cache import stored_kernels
 
 # Enough events to close windows of half a minute in the stream.
 _EVENTS = 20_000

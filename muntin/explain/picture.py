@@ -48,7 +48,7 @@ _BRANCH = "#a9b4c2"
 
 
 def svg(plan: Plan) -> str:
-    """Returns the plan as a picture on a light card of its own."""
+    """Returns the plan as a picture on a light background."""
     trees = [tree_text(tree) for tree in plan.trees]
     columns = Columns.of(trees)
     width = max(_NARROWEST, (columns.width + 2 * PADDING if trees else 0.0) + 2 * MARGIN)
@@ -117,11 +117,11 @@ def _pass_band(story: PassText, top: float, width: float) -> Block:
         rect(MARGIN, top, width, height, fill=BAND, rx=8),
         rect(MARGIN, top, 5, height, fill=MUTED, rx=2),
         group(
-            f"{story.name}: {story.about}\n{story.reading}\n{words.cost(story.cost)}",
+            f"{story.name}: {story.about}\n{story.reading_step}\n{words.cost(story.cost)}",
             text(x, y + 11, story.name, size=14, bold=True),
             text(x + room, y + 11, cost, anchor="end"),
             text(x + start, y + 11, about),
-            text(x, y + 31, clip(story.reading, room, 12), fill=MUTED),
+            text(x, y + 31, clip(story.reading_step, room, 12), fill=MUTED),
         ),
     ], height
 
@@ -231,7 +231,7 @@ class TreeBand:
         boxes = _CAPTIONS + (_BOX + _BOX_GAP) * (len(self._rows) + 1) - _BOX_GAP
         height = head + boxes + 2 * PADDING
         relation = words.relation(tree.grouping)
-        title = [relation, *words.conditions(tree.grouping), self._text.answering]
+        title = [relation, *words.conditions(tree.grouping), self._text.answering_step]
         costs = [words.figure(cost) for cost in (tree.cut_cost, tree.cost - tree.cut_cost)]
         total = f"{words.READING} {costs[0]} + {words.ANSWERING} {costs[1]}"
         elements = [
@@ -256,7 +256,7 @@ class TreeBand:
         conditions = words.conditions(self._tree.grouping)
         filters = 1 if self._tree.grouping.where else 0
         texts = [*conditions[:filters], " ".join(conditions[filters:])]
-        texts += [self._text.answering, *self._text.notes()]
+        texts += [self._text.answering_step, *self._text.notes()]
         return [each for content in texts for each in wrap(content, width, 12, most=2)]
 
     def _table(self, top: float, bottom: float) -> Iterator[str]:
@@ -291,7 +291,7 @@ class TreeBand:
         return rect(left, y, width, _BOX, fill=CARD, **outline, **style)
 
     def _reading_box(self, y: float) -> str:
-        reading, cost, x = self._text.reading, self._tree.cut_cost, self._x
+        reading, cost, x = self._text.reading_step, self._tree.cut_cost, self._x
         start = 20 + measure(words.READING, 12, bold=True)
         content = clip(reading, self._columns.glyph - _BETWEEN - start, 11)
         return group(

@@ -171,15 +171,15 @@ def _strategies(plan: Plan, width: int) -> Iterator[str]:
 def _pass(story: PassText, width: int) -> Iterator[str]:
     name = f"{story.name}: "
     yield from textwrap.wrap(name + story.about, width, subsequent_indent=" " * len(name))
-    yield from _table([(words.READING, words.cost(story.cost), story.reading)], width)
+    yield from _table([(words.READING, words.cost(story.cost), story.reading_step)], width)
 
 
 def _root(text: TreeText, name: str, width: int) -> Iterator[str]:
     yield from textwrap.wrap(name + text.events, width, subsequent_indent=" " * len(name))
     yield from _table(
         [
-            (words.READING, words.cost(text.tree.cut_cost), text.reading),
-            (words.ANSWERING, words.cost(text.tree.cost - text.tree.cut_cost), text.answering),
+            (words.READING, words.cost(text.tree.cut_cost), text.reading_step),
+            (words.ANSWERING, words.cost(text.tree.cost - text.tree.cut_cost), text.answering_step),
         ],
         width,
     )
@@ -277,7 +277,7 @@ def figures(plan: Plan) -> dict[str, Any]:
         },
         "strategies": {name: price(ops) for name, ops in plan.strategy_costs.items()},
         "passes": [
-            {"about": story.about, "reading": story.reading, "cost": price(story.cost)}
+            {"about": story.about, "reading": story.reading_step, "cost": price(story.cost)}
             for story in pass_texts(plan)
         ],
         "trees": [_tree(tree, price(tree.cost)) for tree in plan.trees],
@@ -294,7 +294,7 @@ def _tree(tree: Tree, cost: dict[str, float]) -> dict[str, Any]:
         "where": grouping.where,
         "keys": list(grouping.keys),
         "pass": tree.slicing_pass.number + 1 if tree.slicing_pass else None,
-        "reading": text.reading,
+        "reading": text.reading_step,
         "engine": tree.engine.value,
         "cost": cost,
         "windows": [

@@ -1,4 +1,4 @@
-"""What the text, the picture and the JSON say of a tree and of a pass, for both kinds of trees."""
+"""Descriptions of trees and passes, used by the text, the picture and the JSON."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -82,17 +82,17 @@ class TreeText:
         return f"{words.relation(grouping)} {' '.join(words.conditions(grouping))}"
 
     @property
-    def reading(self) -> str:
-        """What the tree does with each event."""
+    def reading_step(self) -> str:
+        """A sentence on how events become slices or records."""
         raise NotImplementedError
 
     @property
-    def answering(self) -> str:
-        """What the windows are built from."""
+    def answering_step(self) -> str:
+        """A sentence on how windows are answered."""
         raise NotImplementedError
 
     def notes(self) -> Iterator[str]:
-        """Yields what Spark computes itself, and what a stream keeps."""
+        """Yields sentences on the parts that Spark computes, and on the state of a stream."""
         raise NotImplementedError
 
     def _reads(self, node: TreeNode) -> str | None:
@@ -110,7 +110,7 @@ class _PeriodicText(TreeText):
         self._tree = self.with_edges = tree
 
     @property
-    def reading(self) -> str:
+    def reading_step(self) -> str:
         tree, shared, slices = self._tree, self._tree.slicing_pass, words.slices(self._tree.slicing)
         if shared is None:
             return f"events are added to {slices}"
@@ -121,7 +121,7 @@ class _PeriodicText(TreeText):
         return f"those of pass {shared.number + 1} are folded into {slices}"
 
     @property
-    def answering(self) -> str:
+    def answering_step(self) -> str:
         if any(node.parent is not None for node in self._tree.nodes):
             return "windows are merged from slices, or from the window that they hang below"
         return "windows are merged from slices"
@@ -157,7 +157,7 @@ class _DataText(TreeText):
         self._tree = tree
 
     @property
-    def reading(self) -> str:
+    def reading_step(self) -> str:
         if self._tree.engine is Engine.SPARK:
             return "each event is read once"
         if (grain := self._tree.grain) is not None:
@@ -165,7 +165,7 @@ class _DataText(TreeText):
         return "each event is put in its place in time"
 
     @property
-    def answering(self) -> str:
+    def answering_step(self) -> str:
         if self._tree.engine is Engine.SPARK:
             return "Spark's own session_window, in a batch: no other query shares these events"
         return "windows are merged from slices, which begin where a window begins"
@@ -203,7 +203,7 @@ class PassText:
 
     name: str
     about: str
-    reading: str
+    reading_step: str
     cost: float
 
 
@@ -227,7 +227,7 @@ def pass_texts(plan: Plan) -> list[PassText]:
                 name=f"pass {shared.number + 1}",
                 about=f"{words.relation(family)} over {words.clean(family.time)}, read once for "
                 f"{words.pluralize(len(trees), 'tree')}",
-                reading=reading,
+                reading_step=reading,
                 cost=shared.cost,
             )
         )

@@ -64,12 +64,12 @@ class Plan:
 
     @property
     def passes(self) -> tuple[Pass, ...]:
-        """The passes that several trees may share; every other tree reads its relation itself."""
+        """The passes that make slices. A tree without a pass reads its relation itself."""
         return passes_of(self.trees)
 
     @property
     def readings(self) -> Counter[SqlText]:
-        """How often each relation is read: once in a pass, and by each tree that has none."""
+        """How often each relation is read: once by each pass, and once by each tree without one."""
         in_passes = {each: self.trees_of(each)[0].grouping.relation for each in self.passes}
         alone = (tree.grouping.relation for tree in self.trees if tree.slicing_pass is None)
         return Counter([*in_passes.values(), *alone])
@@ -87,7 +87,7 @@ class Plan:
 
     @property
     def sharing_queries(self) -> frozenset[str]:
-        """The names of the queries whose events are read for another query, too."""
+        """The names of the queries that share a reading of the events with another query."""
         together: dict[object, set[str]] = {}
         for number, tree in enumerate(self.trees):
             asked = {query.whole_query.name for query in self.queries_of(tree).values()}
@@ -96,8 +96,7 @@ class Plan:
 
     @property
     def stored_relations(self) -> tuple[SqlText, ...]:
-        """The relations that are computed once and stored in a batch, since several passes read
-        them."""
+        """The relations that a batch computes once and stores, because several passes read them."""
         return tuple(
             relation
             for relation, times in self.readings.items()
@@ -140,7 +139,7 @@ class Plan:
 
     @property
     def computed_by_muntin(self) -> frozenset[str]:
-        """The names of the queries that are not, in a batch, left to statements of Spark's."""
+        """The names of the queries that muntin, not a statement of Spark's, answers in a batch."""
         trees = (tree for tree in self.trees if tree.engine is not Engine.SPARK)
         parts = (part for tree in trees for part in self.queries_of(tree).values())
         return frozenset(part.whole_query.name for part in parts)
@@ -268,7 +267,7 @@ def trees_by_family(trees: Iterable[PeriodicTree]) -> dict[Family, list[Periodic
 
 
 def with_own_passes(trees: Sequence[PeriodicTree]) -> list[PeriodicTree]:
-    """Returns trees whose passes have the keys of these trees only, since others have left."""
+    """Returns the trees with passes narrowed to their own keys, after other trees were removed."""
     keys: dict[Pass | None, set[str]] = {}
     for tree in trees:
         keys.setdefault(tree.slicing_pass, set()).update(tree.grouping.keys)

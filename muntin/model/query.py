@@ -66,14 +66,14 @@ class Grouping:
 class Query:
     """Aggregates per key and window, then a projection and a condition over them.
 
-    It means: group `relation` (filtered by `where`) by `keys` and `window` over `time`, compute
-    `aggregates`, keep the rows where `having` holds, and give `columns`. `keys`, `aggregates` and
-    `columns` are in the order in which they come out. `ending` is ORDER BY or SORT BY, LIMIT and
-    OFFSET, as a statement ends with them, over the same names as `having`.
+    The query filters `relation` by `where`, groups it by `keys` and by `window` over `time`,
+    computes `aggregates`, keeps the rows where `having` holds, and returns `columns`. `keys`,
+    `aggregates` and `columns` are in the order of the answer's columns. `ending` is the ORDER BY or
+    SORT BY, LIMIT and OFFSET, over the same names as `having`.
 
     With grouping sets among the `keys`, or with `sets` of their names, it groups by each of the
-    sets, and the answer is that of all of them: a key that a set leaves out is null there, and
-    `marks` identify the sets. To planners each set is a query of its own, one of its `parts`.
+    sets, and returns the rows of all of them. A key that a set leaves out is null in its rows, and
+    `marks` identify the sets. The planner handles each set as a query of its own, one of `parts`.
     """
 
     name: str
@@ -206,12 +206,12 @@ class Query:
 
     @property
     def whole_query(self) -> "Query":
-        """The query that the user asked for: this one, or the one that it is a set of."""
+        """The query that the user wrote: this one, or the one that this one is a part of."""
         return self.part_of or self
 
     @property
     def null_keys(self) -> Mapping[str, str]:
-        """The keys, by name, that are null since its grouping set leaves them out."""
+        """The keys, by name, that are null because this grouping set leaves them out."""
         keys = self.whole_query.key_expressions
         return {name: key for name, key in keys.items() if name not in self.key_expressions}
 
@@ -238,19 +238,19 @@ class Query:
 
     @property
     def is_native(self) -> bool:
-        """Whether Spark SQL can make and combine what slices keep for all its aggregates."""
+        """Whether Spark SQL can compute and combine the partials of all its aggregates."""
         return all(aggregate.definition.is_native for aggregate in self.aggregates.values())
 
     @property
     def values_in_sets(self) -> tuple[str, ...]:
-        """The values that slices keep in sets for it, as Spark SQL, each once."""
+        """The values, as Spark SQL, of which slices keep sets for this query, each once."""
         parts = (part for each in self.aggregates.values() for part in each.sets_of_values)
         return tuple(dict.fromkeys(part.value_in_set for part in parts))
 
     @property
     def expressions(self) -> tuple[str, ...]:
-        """What is computed of each event for it, as Spark SQL: its time and keys, filters,
-        arguments, and what a data window looks at."""
+        """All Spark SQL that is evaluated for each event: the time, keys, filters and arguments,
+        and the conditions and measures of a data window."""
         grouping, window = self.grouping, self.window
         texts: list[str | None] = [grouping.time, *grouping.keys, grouping.where]
         for each in self.aggregates.values():
@@ -263,7 +263,7 @@ class Query:
 
     @property
     def has_user_code(self) -> bool:
-        """Whether a window or an aggregate of it is a Python function or class of the user's."""
+        """Whether its window or one of its aggregates runs Python code of the user's."""
         return isinstance(self.window, Custom) or any(
             aggregate.has_user_code for aggregate in self.aggregates.values()
         )
@@ -401,14 +401,13 @@ class PlainQuery:
 
 def tables_of(queries: Iterable[Query | PlainQuery]) -> list[str]:
     """Returns the tables that queries read, once each."""
-    texts = [text for query in queries for text in _texts_of(query)]
-    return list(dict.fromkeys(table for text in texts for table in text.tables))
-
-
-def _texts_of(query: "Query | PlainQuery") -> list[SqlText]:
-    if isinstance(query, PlainQuery):
-        return [query.statement]
-    return [query.source] if query.statement is None else [query.source, query.statement]
+    tables: list[str] = []
+    for query in queries:
+        if isinstance(query, Query):
+            tables += query.source.tables
+        if query.statement is not None:
+            tables += query.statement.tables
+    return list(dict.fromkeys(tables))
 
 
 def parts_of(queries: Iterable[Query | PlainQuery]) -> list[Query]:

@@ -7,7 +7,7 @@ as they arrive (Cutty). Both have the interface of `Tree`.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Self
+from typing import Self
 
 from muntin.aggregates.aggregate import Aggregate
 from muntin.aggregates.user_aggregate import UserAggregate
@@ -19,8 +19,8 @@ from muntin.model.windows import Edges, Slicing, Window
 
 # The technique that combines all partials of every window; the default of a node.
 RECALC = "recalc"
-# How many grains the gap of a session has in a stream. A session is given out when the grain after
-# it is over.
+# The grains in the gap of a session in a stream. A session is answered when the grain after it
+# ends.
 _GRAINS_IN_A_GAP = 8
 
 
@@ -48,13 +48,13 @@ class TreeNode:
 
     @property
     def techniques(self) -> tuple[tuple[str, ...], ...]:
-        """For each aggregate, the name of the technique of each of its components; none if the
-        plan does not choose them."""
+        """For each aggregate, the name of the technique of each of its components; empty if the
+        plan does not choose techniques."""
         return ((),) * len(self.aggregates)
 
     @property
     def is_factor(self) -> bool:
-        """Whether no query asked for it."""
+        """Whether it is a factor window, which answers no query."""
         return not self.queries
 
     def without_costs(self) -> Self:
@@ -180,7 +180,7 @@ class Tree:
 
     @property
     def level_names(self) -> tuple[str, ...]:
-        """What a stream keeps for it behind the watermark: the slices, then coarser partials."""
+        """The names of what a stream keeps: the slices, then coarser partials."""
         return ()
 
     def node_index(self, query: str) -> int:
@@ -203,10 +203,7 @@ class Tree:
                 if node.parent is not None:
                     needed.setdefault(node.parent, set()).update(wanted)
                 nodes.append(node.restrict_to(names, wanted))
-        return self._with_nodes(tuple(reversed(nodes)))
-
-    def _with_nodes(self, nodes: tuple[Any, ...]) -> Self:
-        return replace(self, nodes=nodes)
+        return replace(self, nodes=tuple(reversed(nodes)))
 
     def without_costs(self) -> Self:
         """Returns the tree without what may differ between plans that share a stream's state: costs
@@ -294,13 +291,13 @@ class PeriodicTree(Tree):
     def retention(self) -> tuple[int, ...]:
         """How long a stream keeps the slices, then the partials of each level.
 
-        That is how far behind the watermark they may start. A window that is open begins at some
-        edge of the coarsest level that has all its begins. From there on it reads that level and
-        coarser ones. It reads finer ones only behind the last whole interval of the next level.
+        A length is how far behind the watermark the oldest of them may start. An open window
+        starts at an edge of the coarsest level that has edges at all its starts. It reads that
+        level and coarser ones, and finer ones only after the last whole interval of the next level.
         """
         longest = [0] * (len(self.levels) + 1)
         for node in self.nodes:
-            coarsest = self._coarsest_with_begins_of(node.window)
+            coarsest = self._coarsest_level_at_starts_of(node.window)
             for level in range(coarsest, len(longest)):
                 if level == 0 or node.window.size > self.levels[level - 1].size:
                     longest[level] = max(longest[level], node.window.size)
@@ -308,8 +305,9 @@ class PeriodicTree(Tree):
             longest[level] = max(longest[level], window.size)
         return tuple(longest)
 
-    def _coarsest_with_begins_of(self, window: Window) -> int:
-        """Returns the number of the coarsest level with the begins of a window; 0: the slices."""
+    def _coarsest_level_at_starts_of(self, window: Window) -> int:
+        """Returns the number of the coarsest level that has an edge at every start of a window; 0:
+        the slices."""
         coarsest = 0
         for level, each in enumerate(self.levels, start=1):
             if (
@@ -322,7 +320,7 @@ class PeriodicTree(Tree):
     def level_of(self, node: Node) -> int:
         """Returns the number of the finest level that a node reads; 0: the slices.
 
-        A level's own window is read where it is kept.
+        The answers of a level's own window are read from that level.
         """
         if node.window in self.levels:
             return self.levels.index(node.window) + 1
@@ -330,7 +328,7 @@ class PeriodicTree(Tree):
 
     @property
     def level_names(self) -> tuple[str, ...]:
-        """The slices, then the levels that are made of them."""
+        """The names of what a stream keeps: the slices, then each level."""
         return ("slices", *map(str, self.levels))
 
     @property
@@ -351,10 +349,8 @@ class PeriodicTree(Tree):
         queries = list(queries)
         names = {query.name for query in queries}
         by_spark = tuple(name for name in self.combined_by_spark if name in names)
-        return replace(super().restrict_to(queries), combined_by_spark=by_spark)
-
-    def _with_nodes(self, nodes: tuple[Any, ...]) -> Self:
-        return replace(self, nodes=nodes, levels=())
+        without_levels = replace(self, levels=(), combined_by_spark=by_spark)
+        return Tree.restrict_to(without_levels, queries)
 
     def without_costs(self) -> Self:
         """Returns the tree without costs, techniques and its pass, which a stream does not keep."""

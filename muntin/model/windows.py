@@ -26,11 +26,11 @@ _BEGIN, _END = "_muntin_begin", "_muntin_end"
 class Window:
     """`[a, a + size)` for every `a ≡ offset (mod slide)`; all in microseconds.
 
-    An interval is known by `a`, its end less the size. That is its begin, unless the window grows
-    (`CumulateWindow`): then the interval begins where `start_of(a)` says.
+    `a` identifies an interval: it is the end of the interval minus the size. That is also its
+    start, except in a `CumulateWindow`, whose intervals start at `start_of(a)`.
     """
 
-    # Whether intervals grow from a common begin.
+    # Whether several intervals of different sizes have one start.
     grows: ClassVar[bool] = False
 
     size: int
@@ -38,10 +38,6 @@ class Window:
     offset: int = 0
 
     def __post_init__(self) -> None:
-        self._check()
-        object.__setattr__(self, "offset", self.offset % self.start_period)
-
-    def _check(self) -> None:
         for name in ("size", "slide", "offset"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool):
@@ -55,6 +51,7 @@ class Window:
                 f"a window's slide must be above zero and at most its size "
                 f"({format_duration(self.size)}), not {format_duration(self.slide)}"
             )
+        object.__setattr__(self, "offset", self.offset % self.start_period)
 
     def __lt__(self, other: "Window") -> bool:
         return self._order < other._order
@@ -70,7 +67,7 @@ class Window:
 
     @property
     def start_period(self) -> int:
-        """The time from the begin of an interval to the next other begin."""
+        """The time from one start of intervals to the next."""
         return self.slide
 
     @property
@@ -88,11 +85,11 @@ class Window:
         return instant + 1 + (self.offset - instant - 1) % self.slide
 
     def first_starting_from(self, instant: int) -> int:
-        """Returns the `a` of the first interval that begins at or after an instant."""
+        """Returns the `a` of the first interval that starts at or after an instant."""
         return self.first_after(instant - 1)
 
     def start_of(self, a: Any) -> Any:
-        """Returns where intervals begin: of one `a`, or of an array of them."""
+        """Returns the start of the interval `a`, or of each interval of an array."""
         return a
 
     def last_end(self, instant: Any) -> Any:
@@ -121,8 +118,8 @@ class Window:
         return (self.is_tumbling or self.size == other.size) and self.covers(other)
 
     def multiplier(self, other: "Window") -> int:
-        """Returns how many intervals of this window lie inside one of `other`, which it covers: in
-        the longest, if they differ.
+        """Returns how many intervals of this window lie inside the longest one of `other`, which it
+        covers.
 
         Factor Windows, equation for the covering multiplier: `1 + (r1 - r2) / s2`.
         """
@@ -131,7 +128,7 @@ class Window:
         return 1 + (other.size - self.size) // self.slide
 
     def fewest_starts(self, other: "Window") -> tuple[int, ...]:
-        """Returns where the fewest intervals that fill one of `other` begin, relative to its begin.
+        """Returns the starts of the fewest intervals that fill one of `other`, from its start on.
 
         These may overlap, so they serve idempotent aggregates only. Of a tumbling window, all
         intervals are needed.
@@ -183,8 +180,8 @@ def hopping(size: Duration, *, every: Duration, offset: Duration = 0) -> Window:
 class CumulateWindow(Window):
     """`[b, b + k * slide)` for `k = 1, 2, ..., size / slide` and every `b ≡ offset (mod size)`.
 
-    Ends are those of a window of the same size and slide, of which everything before `b` is cut
-    off. An interval is known by where that window begins, as if it were not cut:
+    Each interval is the part from `b` on of an interval of the hopping window of the same size and
+    slide. `a` is the start of that interval of the hopping window:
 
     ```
     0              8              16
@@ -197,8 +194,8 @@ class CumulateWindow(Window):
 
     grows: ClassVar[bool] = True
 
-    def _check(self) -> None:
-        super()._check()
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.size == self.slide or self.size % self.slide:
             raise ModelError(
                 f"a window that grows to {format_duration(self.size)} grows by a part of it that "
@@ -212,12 +209,12 @@ class CumulateWindow(Window):
 
     @property
     def start_period(self) -> int:
-        """The size: a new interval begins when the last one has reached it."""
+        """The size: the next start is where the longest interval ends."""
         return self.size
 
     @property
     def shortest(self) -> int:
-        """The slide: an interval grows by it, and begins with it."""
+        """The slide: the first interval from a start has this size."""
         return self.slide
 
     @property
@@ -226,7 +223,7 @@ class CumulateWindow(Window):
         return (self.size // self.slide + 1) / 2
 
     def start_of(self, a: Any) -> Any:
-        """Returns where intervals begin: at the last common begin before their last step."""
+        """Returns the start of the interval `a`: the last common start before its last step."""
         step = a + self.size - self.slide
         return step - (step - self.offset) % self.size
 
@@ -235,7 +232,7 @@ class CumulateWindow(Window):
         return instant + (self.offset - instant) % self.size + self.slide - self.size
 
     def covers(self, other: Window) -> bool:
-        """Whether it is the same: intervals that begin together make up no others."""
+        """Whether `other` is the same window: growing intervals cannot fill another window."""
         return self == other
 
     def __str__(self) -> str:
@@ -243,10 +240,10 @@ class CumulateWindow(Window):
         return text + (f" at {format_duration(self.offset)}" if self.offset else "")
 
     def views(self, time: str) -> tuple[str, str]:
-        """Returns Spark SQL that gives each row once for every interval that holds it: what stands
-        behind the relation, and a condition on it. The interval is the column `INTERVAL_COLUMN`.
+        """Returns Spark SQL that copies each row into every interval that holds it: LATERAL VIEWs
+        to write after the relation, and a condition. The interval is the column `INTERVAL_COLUMN`.
 
-        Spark's own windows tell the begin and the ends, so they have the type of the time.
+        Its start and end come from Spark's own `window`, so they have the type of the time.
         """
         size, slide, offset = (
             f"'{micros} microseconds'" for micros in (self.size, self.slide, self.offset)

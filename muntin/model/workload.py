@@ -1,5 +1,4 @@
-"""A workload: queries that run together, what the planner knows of their events, and what the user
-demands of the plan."""
+"""A workload: queries that run together, figures of their events, and the options of the plan."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ from muntin.sql_text import SqlText
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
-    """What a user may demand of a plan, apart from its strategy."""
+    """The options of a plan, apart from its strategy."""
 
     # The technique that every periodic window must use; None leaves the choice to the planner.
     technique: str | None = None
@@ -27,7 +26,7 @@ class PlanOptions:
     approximate: bool = False
 
     def or_else(self, other: "PlanOptions") -> "PlanOptions":
-        """Returns these options, with those of `other` where nothing is demanded."""
+        """Returns these options; those that are not set are taken from `other`."""
         return PlanOptions(
             technique=self.technique or other.technique,
             slicing=self.slicing or other.slicing,
@@ -38,7 +37,6 @@ class PlanOptions:
 
 # The slicing that cuts at the begins of windows alone.
 CUTTY = "cutty"
-# Nothing is demanded.
 NO_OPTIONS = PlanOptions()
 
 
@@ -48,8 +46,7 @@ ASSUMED_RATE, ASSUMED_KEYS = 1000.0, 1.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Workload:
-    """Queries that run together, with what the planner needs to know: events per second, live
-    keys, prices, and how to compute answers if the user chose that."""
+    """Queries that run together, with the figures, prices and options that the planner needs."""
 
     queries: tuple[Query | PlainQuery, ...]
     rate: float = ASSUMED_RATE
@@ -95,10 +92,6 @@ class Workload:
             if not getattr(self, name) > 0:
                 raise ModelError(f"{name} must be above zero, not {getattr(self, name)!r}")
 
-    def with_options(self, options: PlanOptions) -> "Workload":
-        """Returns the workload with the options that are set; others stay as they are."""
-        return replace(self, options=options.or_else(self.options))
-
     def keys_of(self, *sets: Iterable[str]) -> float:
         """Returns how many keys are live by all key expressions of some sets together.
 
@@ -117,7 +110,7 @@ class Workload:
     def pairs_of(self, value: str, keys: Iterable[str] | None = None) -> float | None:
         """Returns how many pairs of a key and a value are live; None if that is not known.
 
-        Without `keys`, they are those of the queries that ask for the value's sets.
+        Without `keys`, they are the keys of the queries that need sets of this value.
         """
         if keys is None:
             return self._pairs.get(value)
@@ -144,7 +137,7 @@ class Workload:
 
     @property
     def start_cost(self) -> float:
-        """What it costs to start compiled code once, spread over the seconds of a batch."""
+        """The cost of starting compiled code once, spread over the seconds of a batch."""
         return 0.0 if self.seconds is None else self.prices.started / self.seconds
 
     @property
@@ -168,12 +161,12 @@ class Workload:
         """The grouping of its queries, if it is one of `split_by_grouping`."""
         return parts_of(self.queries)[0].grouping
 
-    @property
+    @cached_property
     def periodic_queries(self) -> tuple[Query, ...]:
         """The queries that slices of time can answer, one for each grouping set."""
         return tuple(query for query in parts_of(self.queries) if self.reads_slices(query))
 
-    @property
+    @cached_property
     def data_window_queries(self) -> tuple[Query, ...]:
         """The queries that read records: those with data windows or user-defined aggregates, and
         those that are cut at begins alone."""
@@ -202,7 +195,7 @@ class Workload:
         """The queries that Spark answers alone."""
         return tuple(query for query in self.queries if isinstance(query, PlainQuery))
 
-    @property
+    @cached_property
     def queries_by_grouping(self) -> dict[Grouping, tuple[Query, ...]]:
         """The shared queries by keys and filter, in the order given."""
         groups: dict[Grouping, list[Query]] = {}
@@ -225,9 +218,14 @@ def workload(
     prices: Prices = SHIPPED,
     options: PlanOptions = NO_OPTIONS,
 ) -> Workload:
-    """Returns a workload of one or several queries; a workload is returned as it is."""
+    """Returns a workload of one or several queries.
+
+    A workload is returned with the options that are set, and is otherwise left as it is.
+    """
     if isinstance(queries, Workload):
-        return queries
+        if options == NO_OPTIONS:
+            return queries
+        return replace(queries, options=options.or_else(queries.options))
     if isinstance(queries, Query | PlainQuery):
         queries = (queries,)
     if isinstance(queries, str):

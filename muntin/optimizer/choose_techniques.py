@@ -32,7 +32,7 @@ WINDOWS_FOR_A_DEQUE = 10
 
 def monoids_of_all_types(aggregate: Aggregate, component: Component) -> Sequence[Monoid]:
     """Returns the monoids of a component for every type, while the types are not known yet."""
-    return [representation.monoid for representation in component.representations]
+    return [representation.monoid for representation in component.part.all_representations]
 
 
 def choose_techniques(plan: Plan) -> Plan:

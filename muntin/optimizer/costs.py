@@ -75,7 +75,7 @@ def combine_cost(
         values_per_second(source, component, workload) * representation.combines_per_value
         for aggregate in aggregates
         for component in aggregate.sets_of_values
-        for representation in component.representations[:1]
+        for representation in component.part.all_representations[:1]
     )
     return workload.prices.combine * (combined + swept)
 

@@ -8,10 +8,12 @@ from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
 from muntin.model.query import Grouping, Query, parts_of
 from muntin.model.workload import Workload
+from muntin.optimizer.embedding import EmbeddingPlan
+from muntin.optimizer.incremental_plan import IncrementalPlan
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream, read_slices_or_levels
 from muntin.optimizer.trees import flat_tree, plain_spark_cost, tree_each_cost
-from muntin.optimizer.weave_share.incremental import ReweavingPlan
+from muntin.optimizer.weave_share.incremental import TOLERANCE, ReweavingPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,41 +131,52 @@ class PlanChange:
     """A plan for changed queries."""
 
     plan: Plan
-    # Whether queries that run are to move where it puts them: it was made from scratch, because the
-    # one that runs has drifted too far.
+    # Whether queries that run are to move where it puts them.
     moves: bool = False
 
 
 class Replanner:
-    """Follows the queries of a running plan: Weave Share incrementally, others from scratch."""
+    """Follows the queries of a running plan: Weave Share and subsumption incrementally, others from
+    scratch."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._strategy = plan.strategy
-        self._running = plan
-        self._queries = tuple(parts_of(plan.queries))
-        self._woven: ReweavingPlan | None = None
+    def __init__(self, running: Plan, *, tolerance: float = TOLERANCE) -> None:
+        """`tolerance` is that of Weave Share, which moves queries when it is exceeded."""
+        self._strategy = running.strategy
+        self._running = running
+        self._queries = tuple(parts_of(running.queries))
+        self._incremental: IncrementalPlan | None = None
+        if self._strategy == "weave":
+            self._incremental = ReweavingPlan(running, tolerance=tolerance)
+        elif self._strategy == "subsume":
+            self._incremental = EmbeddingPlan(running)
 
     def plan(self, workload: Workload) -> PlanChange:
         """Returns a plan for the current queries."""
-        if self._strategy != "weave":
+        if self._incremental is None:
             return PlanChange(plan=optimize(workload, self._strategy))
-        if self._woven is None:
-            self._woven = ReweavingPlan(self._running.workload_of(self._queries))
-        self._follow(self._woven, workload.periodic_queries)
-        is_due = self._woven.due
-        if is_due:
-            self._woven.reconstruct()
-        plan = self._woven.plan().with_trees(queries=workload.queries)
-        return PlanChange(plan=plan, moves=is_due)
+        self._follow(self._incremental, workload.periodic_queries)
+        plan = self._incremental.plan().with_trees(queries=workload.queries)
+        before, self._running = self._running, plan
+        return PlanChange(plan=plan, moves=_moves_queries(before, plan))
 
-    def _follow(self, woven: ReweavingPlan, queries: tuple[Query, ...]) -> None:
+    def _follow(self, plan: IncrementalPlan, queries: tuple[Query, ...]) -> None:
         """Removes queries that are gone or changed, then adds the new ones."""
         wanted = {query.name: definition(query.whole_query) for query in queries}
         there = {query.name: definition(query.whole_query) for query in self._queries}
         for name, asked in there.items():
             if wanted.get(name) != asked:
-                woven.remove(name)
+                plan.remove(name)
         for query in queries:
             if there.get(query.name) != wanted[query.name]:
-                woven.add(query)
+                plan.add(query)
         self._queries = queries
+
+
+def _moves_queries(before: Plan, after: Plan) -> bool:
+    """Whether queries of both plans share a tree in one of them and not in the other."""
+    old, new = (
+        {name: tree for tree, names in enumerate(each.periodic_trees) for name in names.queries}
+        for each in (before, after)
+    )
+    pairs = {(old[name], new[name]) for name in old.keys() & new.keys()}
+    return any(len({pair[side] for pair in pairs}) < len(pairs) for side in (0, 1))

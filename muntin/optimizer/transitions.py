@@ -73,8 +73,8 @@ def _can_join(
         return False
     if any(other.window == window or isinstance(other.window, Window) for other in host.nodes):
         return False
-    components = (part for aggregate in node.aggregates for part in aggregate.components)
-    if not all(each.joins_running_windows for part in components for each in part.representations):
+    parts = (each.part for aggregate in node.aggregates for each in aggregate.components)
+    if not all(each.joins_running_windows for part in parts for each in part.all_representations):
         return False
     if host.grain is not None and not (isinstance(window, Session) and window.gap >= host.grain):
         return False

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-# Names that a line has room for.
+# How many names are shown in a line.
 _FEW = 5
 
 

@@ -9,11 +9,11 @@ from pyspark.errors import PySparkException
 JOB_ERRORS = (PySparkException, Py4JError)
 # What may be raised when a file is read and parsed.
 FILE_ERRORS = (Py4JJavaError, ValueError, KeyError, TypeError, IndexError, AttributeError)
-# What file systems say when there is no room for another byte.
+# What the errors of file systems contain when a disk is full.
 _FULL = ("No space left on device", "Disk quota exceeded", "DSQuotaExceededException")
-# A name that a DataFrame is lent in a statement, before the name of its column.
+# The temporary name of a DataFrame in a statement, before the name of its column.
 _OWN_NAME = re.compile(r"`?muntin_[0-9a-f]{32}`?\.")
-# What may help against an error of Spark's, by its name.
+# Advice for errors of Spark's, by their conditions.
 _HINTS = {
     "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE": ("; write parquet or json, or leave that column out"),
 }

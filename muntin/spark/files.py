@@ -33,7 +33,7 @@ _READING = {
 _WITH_SCHEMA = {"delta", "iceberg", "hudi"}
 
 
-# What tells a folder of a table format, and its package for Spark.
+# The packages with which Spark reads tables, by their format.
 _TABLE_PACKAGES = {
     "Delta": "io.delta:delta-spark_2.13",
     "Iceberg": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13",
@@ -43,13 +43,13 @@ _TABLE_PACKAGES = {
 
 @dataclass(frozen=True, kw_only=True)
 class InputFormat:
-    """What a user says of the format of inputs."""
+    """The format of a user's inputs, given or found out."""
 
     # The format of all inputs.
     format: str | None = None
-    # The format of those whose names do not tell theirs.
+    # The format of inputs whose names show none.
     fallback: str | None = None
-    # Whether the files are on this machine; of others only the path's own name is known.
+    # Whether the files are on this machine; otherwise the format is that of the path's extension.
     is_here: bool = True
 
     def check(self) -> None:
@@ -58,7 +58,7 @@ class InputFormat:
             _check_among(self.format, INPUT_FORMATS)
 
     def of(self, path: str) -> str:
-        """Returns the format of an input; raises an error where nothing tells it."""
+        """Returns the format of an input; raises `RunError` if it cannot be found out."""
         if self.format is not None:
             return self.format
         if self.is_here:
@@ -82,12 +82,12 @@ class InputFormat:
 
 
 def read_files(session: SparkSession, path: str) -> DataFrame:
-    """Reads a file, a folder or a pattern, whose names tell the format."""
+    """Reads a file, a folder or a pattern; the extension is the format."""
     return InputFormat().read(session, path)
 
 
 def _refuse_table(path: str, names: Callable[[str], Collection[str]]) -> None:
-    """Refuse the folder of a table: its files are not its rows. `names` lists a folder in it."""
+    """Refuse the folder of a table, not all of whose files are rows. `names` lists a folder."""
     top = names("")
     found = {
         "Delta": "_delta_log" in top,
@@ -184,7 +184,7 @@ def rows_in(session: SparkSession, folder: str, format: str) -> int:
 
 
 def _format_by_name(path: str) -> str | None:
-    """Returns the format of the extension; for a folder, that of the first file which has one."""
+    """Returns the format of a path's extension; in a folder, of the first file that has one."""
     if "://" in path:
         return _extension(Path(path))
     paths = [Path(name) for name in sorted(glob(path))]

@@ -25,7 +25,7 @@ from muntin.spark.error_text import first_line
 MEMORY = "4g"
 # Spark remembers a thousand SQL executions, jobs and stages for its web page, also without one: a
 # tenth of a megabyte for each batch of a stream. So many are enough for a progress bar.
-_FORGETTING = {
+_SHORT_HISTORY = {
     "spark.sql.ui.retainedExecutions": "20",
     "spark.ui.retainedJobs": "100",
     "spark.ui.retainedStages": "200",
@@ -84,7 +84,7 @@ class SparkOptions:
             "spark.driver.memory": memory,
             **(local if master.startswith("local") else {}),
             "spark.ui.showConsoleProgress": "false",
-            **_FORGETTING,
+            **_SHORT_HISTORY,
             **UNLIMITED_BATCH_BYTES,
             **self.settings,
             **({"spark.master": self.master} if self.master else {}),
@@ -119,13 +119,13 @@ def _session(options: SparkOptions, memory: str = MEMORY) -> SparkSession:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # The log is a file without a name: read if Spark does not start, gone when it ends. Options
     # of log4j would come too late for what the JVM itself prints.
-    with tempfile.TemporaryFile() as log, _holding_ctrl_c():
+    with tempfile.TemporaryFile() as log, _delay_ctrl_c():
         try:
             gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
             log.seek(0)
-            raise RunError(_why_not(log.read().decode(errors="replace"), error)) from None
-    with _keeping_ctrl_c():
+            raise RunError(_start_failure(log.read().decode(errors="replace"), error)) from None
+    with _restore_ctrl_c_handler():
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
 
 
@@ -145,22 +145,22 @@ def session_at(options: SparkOptions) -> SparkSession:
 
 
 @contextmanager
-def _holding_ctrl_c() -> Iterator[None]:
+def _delay_ctrl_c() -> Iterator[None]:
     """Delays Ctrl-C until after the block, so that Spark is not left half started.
 
     A JVM does not notice that its Python process ends while it starts, and stays.
     """
-    asked = threading.Event()
-    with _keeping_ctrl_c():
+    interrupted = threading.Event()
+    with _restore_ctrl_c_handler():
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, lambda *_: asked.set())
+            signal.signal(signal.SIGINT, lambda *_: interrupted.set())
         yield
-    if asked.is_set():
+    if interrupted.is_set():
         signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
-def _keeping_ctrl_c() -> Iterator[None]:
+def _restore_ctrl_c_handler() -> Iterator[None]:
     """Restores the handler of Ctrl-C, which Spark replaces in the block."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -180,7 +180,7 @@ def _check_java() -> None:
         raise RunError(f"{where}. {_INSTALL_JAVA}")
 
 
-def _why_not(log: str, error: PySparkRuntimeError) -> str:
+def _start_failure(log: str, error: PySparkRuntimeError) -> str:
     if "UnsupportedClassVersionError" in log:
         return f"the Java that was found is too old. {_INSTALL_JAVA}"
     said = [line.strip() for line in log.splitlines() if line.strip()]

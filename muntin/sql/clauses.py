@@ -59,7 +59,7 @@ class Item:
 class Clauses:
     """`SELECT items FROM relation WHERE where GROUP BY group_by HAVING having ending`, as tokens.
 
-    `ending` has ORDER BY, SORT BY, LIMIT and OFFSET by keyword, as far as they are there.
+    `ending` has the ORDER BY, SORT BY, LIMIT and OFFSET of the statement, by keyword.
     """
 
     items: tuple[Item, ...]
@@ -256,7 +256,7 @@ def _item(tokens: Span, node: exp.Expr) -> Item:
 
 
 def _column_starts(nodes: list[exp.Expr]) -> set[int]:
-    """Returns the positions of column references; parameters of lambdas are none."""
+    """Returns the positions of column references, without parameters of lambdas."""
     starts: set[int] = set()
     for node in nodes:
         for column in node.find_all(exp.Column):

@@ -50,6 +50,8 @@ _FLINK_REFUSED = {
     "session": "SESSION is not supported; write GROUP BY session_window(time, '5 minutes') on the "
     "table itself"
 }
+# Every query of these dialects has one of these words, misspelled windows included.
+_DIALECT_WORDS = {*_AZURE_CALLS, *_FLINK_FUNCTIONS, *_FLINK_REFUSED, "timestamp", "descriptor"}
 # Tokens after the keys of GROUP BY.
 _AFTER_KEYS = {"HAVING", "ORDER_BY", "LIMIT", "OFFSET"}
 # The columns of Flink's windows; `window_time` is the last millisecond.
@@ -66,6 +68,8 @@ def to_spark_sql(statement: Statement) -> list[Statement]:
     A statement in Spark SQL is returned as it is.
     """
     tokens = statement.tokens
+    if _DIALECT_WORDS.isdisjoint(tokens.norms()):
+        return [statement]
     azure = [place for place in _top_level_calls(tokens) if tokens[place].norm in _AZURE_CALLS]
     if azure:
         return _from_azure(statement, azure)
@@ -225,7 +229,7 @@ def _spark_call(statement: Statement, call: Span, time: str) -> str:
 
 
 def _by_unit(statement: Statement, arguments: list[Span]) -> list[str]:
-    """Returns the lengths of `(minute, 10, 5)`; none for arguments in another form."""
+    """Returns the lengths of `(minute, 10, 5)`; an empty list for arguments in another form."""
     if len(arguments) < 2 or len(arguments[0]) != 1 or arguments[1].kind_at(0) != "NUMBER":
         return []
     unit, *counts = arguments

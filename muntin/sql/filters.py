@@ -15,7 +15,7 @@ from muntin.model.query import PlainQuery, Query
 from muntin.sql.conditions import CONSTANTS, condition_key, spell
 from muntin.sql.functions import NO_FUNCTIONS, SPARK_FUNCTIONS, UNSTABLE
 from muntin.sql.tokens import DIALECT, Span, calls, column_name, tokenize
-from muntin.sql_text import SqlText, collapse_spaces, strip_comments
+from muntin.sql_text import SqlText, collapse_spaces, name_parts, strip_comments
 
 _PREFIX = "SELECT 1 WHERE "
 # Functions that are nondeterministic in Spark, or draw random numbers.
@@ -95,20 +95,16 @@ def split_by_keys(where: str, keys: tuple[str, ...]) -> tuple[str | None, str | 
     >>> split_by_keys("kind = 1 AND temp > 80", ("site", "kind"))
     ('kind = 1', 'temp > 80')
     """
+    columns = [name_parts(key) for key in keys if is_reference(key)]
+    if not any(names[-1] in where for names in columns):
+        return None, where
+    known = {".".join(names) for names in columns}
     parts = conjuncts(where)
-    known = {name for key in keys if (name := _name_of(key)) is not None}
-    if not known or not all(map(is_simple, parts)):
+    if not all(map(is_simple, parts)):
         return None, where
     decided = [part for part in parts if _column_names(part) <= known]
     others = [part for part in parts if part not in decided]
     return conjunction(decided) if decided else None, conjunction(others) if others else None
-
-
-def same_filter(a: str | None, b: str | None, *, case_sensitive: bool = True) -> bool:
-    """Whether two predicates certainly select the same rows; None selects all rows."""
-    return canonical_key(a, case_sensitive=case_sensitive) == canonical_key(
-        b, case_sensitive=case_sensitive
-    )
 
 
 def unify_filters(queries: Iterable[Query | PlainQuery]) -> tuple[Query | PlainQuery, ...]:
@@ -116,6 +112,9 @@ def unify_filters(queries: Iterable[Query | PlainQuery]) -> tuple[Query | PlainQ
 
     The planner then puts them into one grouping. A query keeps its statement.
     """
+    queries = tuple(queries)
+    if len({query.where for query in queries if isinstance(query, Query)} - {None}) < 2:
+        return queries
     texts: dict[tuple[SqlText, str], str] = {}
     unified: list[Query | PlainQuery] = []
     for query in queries:
@@ -201,18 +200,6 @@ def _column_names(text: str) -> frozenset[str]:
     """Returns the names of the columns in a predicate, without backquotes."""
     columns = _parse_predicate(text).find_all(exp.Column)
     return frozenset(".".join(part.name for part in column.parts) for column in columns)
-
-
-@lru_cache(maxsize=4096)
-def _name_of(key: str) -> str | None:
-    """Returns the name of the column that a key is; None if it is another expression."""
-    if not is_reference(key):
-        return None
-    try:
-        names = _column_names(key)
-    except SqlglotError:
-        return None
-    return next(iter(names)) if len(names) == 1 else None
 
 
 def _joins_conditions(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Names of Spark functions, and those that decide whether a statement can share."""
+"""Names of Spark functions, and the sets of names that decide whether a statement can share."""
 
 from importlib.resources import files
 

@@ -96,7 +96,7 @@ def join_qualified_names(tokens: Span, clauses: Clauses) -> Span:
 
 
 def read_group_by(text: str, clauses: Clauses, reserved: frozenset[str]) -> GroupBy:
-    """Returns the keys, the window and the grouping sets; new names avoid those that are taken."""
+    """Returns the keys, the window and the grouping sets; new names avoid `reserved`."""
     reader = _Reader(text=text, clauses=clauses, reserved=reserved)
     sets = _read_sets(clauses.group_by, reader.add)
     if len(reader.windows) != 1:
@@ -273,7 +273,7 @@ def _words(key: Key, clauses: Clauses) -> list[str]:
 
 
 def unused_name(name: str, reserved: frozenset[str]) -> str:
-    """Returns a name with underscores added until it is not taken."""
+    """Returns a name with underscores added until it is not reserved."""
     while name.lower() in reserved:
         name += "_"
     return name

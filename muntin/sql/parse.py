@@ -14,7 +14,12 @@ from muntin.sql.group_by import read_group_by
 from muntin.sql.parameters import bind_parameters
 from muntin.sql.projection import Projection
 from muntin.sql.statements import Statement, split_statements
-from muntin.sql.table_references import relation_text, statement_text
+from muntin.sql.table_references import (
+    find_tables,
+    guess_tables,
+    relation_text,
+    statement_text,
+)
 from muntin.sql.tokens import (
     NotSharedError,
     Span,
@@ -52,9 +57,11 @@ def _parse(statement: Statement) -> Query | PlainQuery:
         tree = read_tree(statement)
         return _read_query(statement, tree)
     except NotSharedError as reason:
+        tokens = statement.tokens
+        references = guess_tables(tokens) if tree is None else find_tables(tokens, tree)
         return PlainQuery(
             name=statement.name,
-            statement=statement_text(statement.text, statement.tokens, tree),
+            statement=statement_text(statement.text, references),
             reason=str(reason),
             window=first_window(statement.query_statement),
         )
@@ -67,10 +74,12 @@ def _read_query(statement: Statement, tree: exp.Expr) -> Query:
 
     `tree` is the syntax tree of the statement as Spark runs it.
     """
-    whole = statement_text(statement.text, statement.tokens, tree)
+    references = find_tables(statement.tokens, tree)
+    whole = statement_text(statement.text, references)
     if statement.query_text is not None:
         statement = statement.query_statement
         tree = read_tree(statement)
+        references = find_tables(statement.tokens, tree)
     text = statement.text
     clauses = split_clauses(statement, tree)
     for _, name in calls(clauses.relation):
@@ -107,7 +116,7 @@ def _read_query(statement: Statement, tree: exp.Expr) -> Query:
         where=render(text, clauses.where) if clauses.where else None,
         having=having,
         ending=ending,
-        relation=relation_text(text, clauses.relation, statement.tokens, tree),
+        relation=relation_text(text, clauses.relation, references),
         columns=columns,
         statement=whole,
         names_window=projection.names_window or group_by.names_window,
@@ -177,7 +186,7 @@ def _order(
     items: Sequence[str],
     aliases: Mapping[str, str | None],
 ) -> list[str]:
-    """Returns the expressions of an item of ORDER BY; none if it is a constant."""
+    """Returns the expressions of an item of ORDER BY; an empty list for a constant."""
     stop = len(tokens)
     stop -= 2 * (tokens[stop - 2 : stop].norms() in _NULLS and stop > 2)
     stop -= tokens[stop - 1 : stop].norms() in _DIRECTIONS and stop > 1

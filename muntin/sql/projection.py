@@ -74,9 +74,7 @@ class Projection:
                 call = read_call(self.text, tokens, place)
                 name = self._by_identity.get(call.identity) or self._add(call.aggregate)
                 self._by_identity[call.identity] = name
-                replacement: Replacement | None = self._write_unnamed(
-                    tokens, place, call.stop, name
-                )
+                replacement: Replacement | None = self._write_column(tokens, place, call.stop, name)
                 with_aggregate.append(place)
             else:
                 item = self._item(tokens, place, aliases or {}) if items_first else None
@@ -116,7 +114,7 @@ class Projection:
         if name is None:
             name = unused_name(written, self.reserved)
             self.marks[name] = mark
-        return self._write_unnamed(tokens, place, end + 1, name)
+        return self._write_column(tokens, place, end + 1, name)
 
     def _key_name(self, tokens: Span) -> str | None:
         """Returns the name of the key that an expression is; None if it is no key."""
@@ -145,11 +143,11 @@ class Projection:
             stop = tokens.closing_position(place + 1) + 1
             if read_window(self.text, tokens[place:stop])[0] != self.group_by.window:
                 raise NotSharedError("two windows in one query")
-            return self._write_unnamed(tokens, place, stop, "window")
+            return self._write_column(tokens, place, stop, "window")
         if here.norm == self.group_by.window.name and here.start in self.clauses.columns:
             self.names_window = True
             self.mixes_case |= here.name != self.group_by.window.name
-            return self._write_named(tokens, place, place + 1, "window", here.norm)
+            return self._write_column(tokens, place, place + 1, "window", here.norm)
         fitting = [key for key in self.group_by.keys if is_key_at(key, tokens, place, self.clauses)]
         if fitting:
             return self._key(tokens, place, max(fitting, key=lambda key: len(key.tokens)))
@@ -219,30 +217,27 @@ class Projection:
             return Replacement(
                 stop=stop, text=written if written == here.name else quote_name(here.name)
             )
-        if key.field_name is None:
-            return self._write_unnamed(tokens, place, stop, key.name)
-        return self._write_named(tokens, place, stop, key.name, key.field_name)
+        return self._write_column(tokens, place, stop, key.name, key.field_name)
 
-    def _write_named(
-        self, tokens: Span, place: int, stop: int, name: str, field_name: str
+    def _write_column(
+        self, tokens: Span, place: int, stop: int, name: str, field_name: str | None = None
     ) -> Replacement:
-        """Writes a column so that, as a field of a struct, it has the user's name."""
+        """Returns the replacement of the tokens `[place, stop)` by the column `name`.
+
+        Where Spark names a field of a struct after these tokens, the column is written so that the
+        field is still called `field_name`, or has no name if that is None.
+        """
         text = quote_name(name)
         if name != field_name and _is_field(tokens, place, stop):
-            text += f" AS {quote_name(field_name)}"
+            text = (
+                f"coalesce({text})" if field_name is None else f"{text} AS {quote_name(field_name)}"
+            )
         return Replacement(stop=stop, text=text)
-
-    def _write_unnamed(self, tokens: Span, place: int, stop: int, name: str) -> Replacement:
-        """Writes a column so that, as a field of a struct, it has no name."""
-        text = quote_name(name)
-        return Replacement(
-            stop=stop, text=f"coalesce({text})" if _is_field(tokens, place, stop) else text
-        )
 
     def _check_rest(
         self, tokens: Span, replacements: Mapping[int, Replacement], with_aggregate: list[int]
     ) -> None:
-        """Refuses what still reads single rows: other aggregates, and columns that are no keys."""
+        """Refuses what needs single rows: other aggregates, and columns that are no keys."""
         covered = {
             place
             for start, replacement in replacements.items()

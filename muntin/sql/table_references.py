@@ -29,26 +29,37 @@ class TableReference:
     alias_at: int | None
 
 
-def statement_text(text: str, tokens: Span, tree: exp.Expr | None) -> SqlText:
-    """Returns a statement with its tables as parameters; `tree` is None if it cannot be read.
+def statement_text(
+    text: str, references: list[TableReference], start: int = 0, end: int | None = None
+) -> SqlText:
+    """Returns the text `[start, end)` of a statement with its tables as parameters.
 
     A table without an alias gets its last name as one, so that `t.x` still means its column when a
-    DataFrame takes its place.
+    DataFrame takes its place. `references` are those in this text, in order.
     """
-    references = _guess_tables(tokens) if tree is None else _find_tables(tokens, tree)
-    return _replace_tables(text, 0, len(text), references)
+    parts = [""]
+    for each in references:
+        parts[-1] += text[start : each.start]
+        parts.append("")
+        start = each.end
+        if each.alias_at is not None:
+            parts[-1] += f"{text[start : each.alias_at]} AS {quote_name(each.alias)}"
+            start = each.alias_at
+    parts[-1] += text[start:end]
+    return SqlText(parts=tuple(parts), tables=tuple(each.table for each in references))
 
 
-def relation_text(text: str, relation: Span, tokens: Span, tree: exp.Expr) -> SqlText:
+def relation_text(text: str, relation: Span, references: list[TableReference]) -> SqlText:
     """Returns the relation after FROM with its tables as parameters, in one spelling."""
     start, end = relation[0].start, relation[-1].end
-    references = [each for each in _find_tables(tokens, tree) if start <= each.start < end]
-    cut = _replace_tables(text, start, end, references)
+    inside = [each for each in references if start <= each.start < end]
+    cut = statement_text(text, inside, start, end)
     return SqlText(parts=tuple(_squeeze(part) for part in cut.parts), tables=cut.tables)
 
 
-def _find_tables(tokens: Span, tree: exp.Expr) -> list[TableReference]:
-    """Returns the tables that a statement reads, without its CTEs, files and table functions."""
+def find_tables(tokens: Span, tree: exp.Expr) -> list[TableReference]:
+    """Returns the tables that a statement reads, in order, without its CTEs, files and table
+    functions."""
     places = {token.start: place for place, token in enumerate(tokens)}
     # By position, because sqlglot repeats the table of a pipe in its tree.
     references: dict[int, TableReference] = {}
@@ -68,7 +79,7 @@ def _find_tables(tokens: Span, tree: exp.Expr) -> list[TableReference]:
     return [references[start] for start in sorted(references)]
 
 
-def _guess_tables(tokens: Span) -> list[TableReference]:
+def guess_tables(tokens: Span) -> list[TableReference]:
     """Returns the tables right after FROM and JOIN, for a statement without a syntax tree."""
     ctes = {
         token.norm
@@ -99,27 +110,6 @@ def _guess_tables(tokens: Span) -> list[TableReference]:
             reference = _table_reference(tokens, first, last, aliased=False)
             references += [reference] if reference else []
     return references
-
-
-def _replace_tables(text: str, start: int, end: int, references: list[TableReference]) -> SqlText:
-    parts = [""]
-    edits: list[tuple[int, int, str | None]] = [
-        (reference.start, reference.end, None) for reference in references
-    ]
-    edits += [
-        (at, at, reference.alias)
-        for reference in references
-        if (at := reference.alias_at) is not None
-    ]
-    for begin, stop, alias in sorted(edits, key=lambda edit: edit[:2]):
-        parts[-1] += text[start:begin]
-        if alias is None:
-            parts.append("")
-        else:
-            parts[-1] += f" AS {quote_name(alias)}"
-        start = stop
-    parts[-1] += text[start:end]
-    return SqlText(parts=tuple(parts), tables=tuple(reference.table for reference in references))
 
 
 def _squeeze(part: str) -> str:

@@ -88,7 +88,7 @@ class TimeBound:
 
 
 def read_bounds(condition: str) -> tuple[TimeBound, ...]:
-    """Returns the bounds that a condition consists of; none if it is anything else.
+    """Returns the bounds that a condition consists of; empty for any other condition.
 
     BETWEEN is two bounds. Intervals are literals of a fixed length, not months or years.
 

@@ -190,7 +190,7 @@ def render(text: str, tokens: Span, replacements: Mapping[int, Replacement] | No
 
 
 def is_call(tokens: Span, place: int) -> bool:
-    """Whether a function call starts at an index; `LIKE ANY (...)` is none."""
+    """Whether a function call starts at an index; `LIKE ANY (...)` is not a call."""
     return (
         tokens[place].is_name
         and tokens.kind_at(place + 1) == "L_PAREN"

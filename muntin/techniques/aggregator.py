@@ -9,19 +9,19 @@ from numpy.typing import NDArray
 
 from muntin.aggregates.monoids import Monoid
 from muntin.errors import PlanError, RunError
-from muntin.techniques.compiled import drive
-from muntin.techniques.compiled.compile import bind, bind_python
+from muntin.techniques.kernels import drivers
+from muntin.techniques.kernels.compile import bind, bind_python
 from muntin.techniques.table import technique_for, technique_for_many
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class AggregatorState:
     """The saved state of an aggregator, as plain data that can be pickled."""
 
     technique: str
     monoid: str
     sizes: tuple[int, ...]
-    compiled: bool
+    is_compiled: bool
     # Arrays (lists for objects), and the few numbers and partials that change with every slide.
     memory: Any
     cursor: Any
@@ -56,22 +56,22 @@ class Aggregator:
         choose = technique_for if len(self.sizes) == 1 else technique_for_many
         self.technique = choose(monoid, technique)
         self.monoid = monoid
-        self.compiled = dtype is not object
+        self.is_compiled = dtype is not object
         self._dtypes = dtype if isinstance(dtype, tuple) else (dtype,) * monoid.width
         algorithm = self.technique.algorithm_for(monoid)
         if not hasattr(algorithm, "insert"):
             raise PlanError(f"{self.technique.name} keeps no state between calls; panes does")
 
-        def bound(function: Any) -> Callable[..., Any]:
-            if self.compiled:
+        def bind_for_monoid(function: Any) -> Callable[..., Any]:
+            if self.is_compiled:
                 return bind(function, monoid, algorithm=algorithm)
             return bind_python(function, monoid.combine, monoid.inverse, algorithm=algorithm)
 
-        self._insert = bound(drive.push)
-        self._evict = bound(algorithm.evict)
-        self._query = bound(algorithm.query)
-        self._slide = bound(drive.slide)
-        self._memory, self._cursor = bound(algorithm.start)(self._room(0), self.sizes)
+        self._insert = bind_for_monoid(drivers.push)
+        self._evict = bind_for_monoid(algorithm.evict)
+        self._query = bind_for_monoid(algorithm.query)
+        self._slide = bind_for_monoid(drivers.slide)
+        self._memory, self._cursor = bind_for_monoid(algorithm.start)(self._allocate(0), self.sizes)
 
     def __len__(self) -> int:
         """Returns how many partials the window holds."""
@@ -79,7 +79,9 @@ class Aggregator:
 
     def insert(self, partial: Any) -> None:
         """Adds the newest partial; if the longest window is full, its oldest partial leaves."""
-        self._cursor = self._insert(self._memory, self._cursor, self._own(partial), self.sizes)
+        self._cursor = self._insert(
+            self._memory, self._cursor, self._in_own_types(partial), self.sizes
+        )
 
     def evict(self) -> None:
         """Drops the oldest partial."""
@@ -93,7 +95,7 @@ class Aggregator:
         size = held if size is None else size
         if not 1 <= size <= held:
             raise RunError(f"the latest {size} of {held} partials cannot be aggregated")
-        if size != held and not self.technique.many:
+        if size != held and not self.technique.has_many_sizes:
             raise RunError(
                 f"{self.technique.name} answers only for all {held} partials that are held"
             )
@@ -106,38 +108,38 @@ class Aggregator:
         A wide monoid takes and returns a tuple of columns; objects are in lists. A window that is
         not full aggregates what there is.
         """
-        values, count = self._column(partials)
-        answers = self._room(count * len(self.sizes))
+        values, count = self._as_columns(partials)
+        answers = self._allocate(count * len(self.sizes))
         self._cursor = self._slide(self._memory, self._cursor, values, count, self.sizes, answers)
         shape = (count, len(self.sizes))
-        if not self.compiled:
+        if not self.is_compiled:
             return [answers[i * shape[1] : (i + 1) * shape[1]] for i in range(count)]
         if self.monoid.width == 1:
             return answers.reshape(shape)
         return tuple(column.reshape(shape) for column in answers)
 
-    def save(self) -> State:
+    def save(self) -> AggregatorState:
         """Returns a copy of the state, for `restore`."""
-        return State(
+        return AggregatorState(
             technique=self.technique.name,
             monoid=self.monoid.name,
             sizes=tuple(self.sizes.tolist()),
-            compiled=self.compiled,
+            is_compiled=self.is_compiled,
             memory=_copy_columns(self._memory),
             cursor=self._cursor,
         )
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: AggregatorState) -> None:
         """Continues from a state that an aggregator with the same arguments has saved."""
         own = self.save()
-        for name in ("technique", "monoid", "sizes", "compiled"):
+        for name in ("technique", "monoid", "sizes", "is_compiled"):
             saved, needed = getattr(state, name), getattr(own, name)
             if saved != needed:
                 raise RunError(f"that state has {name} {saved!r}, and this window {needed!r}")
         self._memory, self._cursor = _copy_columns(state.memory), state.cursor
 
-    def _column(self, partials: Any) -> tuple[Any, int]:
-        if not self.compiled:
+    def _as_columns(self, partials: Any) -> tuple[Any, int]:
+        if not self.is_compiled:
             values = list(partials)
             return values, len(values)
         if self.monoid.width == 1:
@@ -149,16 +151,16 @@ class Aggregator:
         )
         return columns, len(columns[0])
 
-    def _room(self, length: int) -> Any:
-        if not self.compiled:
+    def _allocate(self, length: int) -> Any:
+        if not self.is_compiled:
             return [None] * length
         if self.monoid.width == 1:
             return np.empty(length, self._dtypes[0])
         return tuple(np.empty(length, dtype) for dtype in self._dtypes)
 
-    def _own(self, partial: Any) -> Any:
+    def _in_own_types(self, partial: Any) -> Any:
         """Returns a partial in the types that the code was compiled for."""
-        if not self.compiled:
+        if not self.is_compiled:
             return partial
         if self.monoid.width == 1:
             return np.dtype(self._dtypes[0]).type(partial)

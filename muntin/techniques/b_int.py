@@ -9,11 +9,11 @@ appeared   Arasu and Widom, VLDB 2004 (base intervals)
 
 from typing import TYPE_CHECKING, Any
 
-from muntin.techniques.compiled.ring import evict as evict
-from muntin.techniques.compiled.ring import ring_length
+from muntin.techniques.kernels.ring import evict as evict
+from muntin.techniques.kernels.ring import ring_length
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import blank, combine, load, store
+    from muntin.techniques.kernels.bound_names import blank, combine, load, store
 
 # Interval k of level j reaches over the partials [k * 2^j, (k + 1) * 2^j) of the stream. A level
 # is a ring of as many intervals as fit into the longest window.
@@ -70,5 +70,5 @@ def at(memory: Any, cursor: Any, number: int) -> Any:
 
 
 def _place(level: int, interval: int, mask: int) -> int:
-    """Where an interval lies: level after level, each half as long as the one before."""
+    """Returns the place of an interval: levels follow each other, each half as long as the last."""
     return 2 * (mask - (mask >> level)) + (interval & (mask >> level))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import (
+    from muntin.techniques.kernels.bound_names import (
         at,
         combine,
         evict,
@@ -130,7 +130,7 @@ def resize(memory: Any, cursor: Any, values: Any, length: int) -> Any:
 
 
 def _end(state: Any, leaves: Any, alive: Any, slice_: int, closed: int) -> None:
-    """Take a window, or none, from those that begin with a slice."""
+    """Counts a closed window, or none, off those that begin with a slice."""
     if closed == 0:
         return
     alive[slice_] -= 1
@@ -140,7 +140,7 @@ def _end(state: Any, leaves: Any, alive: Any, slice_: int, closed: int) -> None:
 
 
 def _fold(opened: Any, state: Any, values: Any, low: int, high: int) -> None:
-    """Take records into the open partial, if a window is open that holds them."""
+    """Combines records into the open partial, if any window is open."""
     if low >= high or state[LIVE] == 0:
         return
     if state[FILLED] == 0:
@@ -164,7 +164,7 @@ def _answer(memory: Any, cursor: Any, opened: Any, leaf: int) -> Any:
 
 
 def _collect(memory: Any, cursor: Any, state: Any, leaves: Any, alive: Any) -> Any:
-    """Forget the slices before the oldest that a live window begins with."""
+    """Evicts the slices before the oldest one that a live window begins with."""
     needed = cursor[1]
     if state[LIVE] == 0:
         state[FILLED] = 0
@@ -179,7 +179,7 @@ def _collect(memory: Any, cursor: Any, state: Any, leaves: Any, alive: Any) -> A
 
 
 def _close(memory: Any, cursor: Any, opened: Any, state: Any) -> Any:
-    """Put the open partial into the store, if a live window holds it, and begin a new one."""
+    """Inserts the open partial into the store, if a window is live, and starts a new one."""
     if state[FILLED] != 0 and state[LIVE] != 0:
         cursor = insert(memory, cursor, load(opened, 0))
         state[INSERTS] += 1
@@ -188,7 +188,8 @@ def _close(memory: Any, cursor: Any, opened: Any, state: Any) -> Any:
 
 
 def _with_capacity(memory: Any, cursor: Any, state: Any, leaves: Any, values: Any) -> Any:
-    """The store with room for one more: twice as large if full, half as large if nearly empty."""
+    """Returns the store with room for one more partial: twice as large if it is full, half as large
+    if it is nearly empty."""
     room = cursor[2] + 1
     held = cursor[1] - cursor[0]
     length = room

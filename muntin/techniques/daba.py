@@ -9,10 +9,10 @@ appeared   Tangwongsan, Hirzel and Schneider, DEBS 2017
 
 from typing import TYPE_CHECKING, Any
 
-from muntin.techniques.compiled.ring import ring_length
+from muntin.techniques.kernels.ring import ring_length
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import blank, combine, load, store
+    from muntin.techniques.kernels.bound_names import blank, combine, load, store
 
 # The window is cut at left ≤ right ≤ accumulated ≤ back. The aggregate at place i reaches over:
 #
@@ -59,7 +59,7 @@ def _step(
     back: int,
     mask: int,
 ) -> Any:
-    """Two aggregates brought to the reach that they will need when their place is the oldest."""
+    """Brings two places to the aggregate that they need when they are the oldest."""
     partials, aggregates = memory
     if left == back:
         # The back becomes the part [right, accumulated) of a new front, still the wrong way round.

@@ -9,10 +9,10 @@ appeared   Tangwongsan, Hirzel and Schneider, VLDB Journal 2021 (DABA: DEBS 2017
 
 from typing import TYPE_CHECKING, Any
 
-from muntin.techniques.compiled.ring import ring_length
+from muntin.techniques.kernels.ring import ring_length
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import blank, combine, load, store
+    from muntin.techniques.kernels.bound_names import blank, combine, load, store
 
 # The ring is cut at left ≤ right ≤ accumulated ≤ back. Place i holds the aggregate of:
 #

@@ -9,11 +9,11 @@ appeared   Tangwongsan, Hirzel, Schneider and Wu, VLDB 2015; Cutty's eager store
 
 from typing import TYPE_CHECKING, Any
 
-from muntin.techniques.compiled.ring import evict as evict
-from muntin.techniques.compiled.ring import ring_length
+from muntin.techniques.kernels.ring import evict as evict
+from muntin.techniques.kernels.ring import ring_length
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import blank, combine, load, store
+    from muntin.techniques.kernels.bound_names import blank, combine, load, store
 
 # The root is node 1, the children of node k are 2k and 2k + 1, the leaves are the last half.
 

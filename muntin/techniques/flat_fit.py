@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from muntin.techniques.compiled.ring import evict as evict
-from muntin.techniques.compiled.ring import ring_length
+from muntin.techniques.kernels.ring import evict as evict
+from muntin.techniques.kernels.ring import ring_length
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import blank, combine, load, store
+    from muntin.techniques.kernels.bound_names import blank, combine, load, store
 
 # The aggregate at place i reaches over [i, reaches[i]).
 
@@ -37,7 +37,7 @@ def insert(memory: Any, cursor: Any, partial: Any) -> Any:
 
 
 def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:
-    """A combine for every leap but the first; all that was leapt from then reaches to the end."""
+    """A combine for every leap but the first; the places that it leapt from then reach the end."""
     _, high, mask = cursor
     aggregates, reaches, visited = memory
     count = 0

@@ -9,11 +9,11 @@ appeared   Li et al., SIGMOD Record 2005; Cutty calls it the lazy store
 
 from typing import TYPE_CHECKING, Any
 
-from muntin.techniques.compiled.ring import evict as evict
-from muntin.techniques.compiled.ring import ring_length
+from muntin.techniques.kernels.ring import evict as evict
+from muntin.techniques.kernels.ring import ring_length
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import blank, combine, load, store
+    from muntin.techniques.kernels.bound_names import blank, combine, load, store
 
 
 def start(values: Any, sizes: Any) -> Any:

@@ -9,7 +9,7 @@ windows    any number
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import combine, load, store
+    from muntin.techniques.kernels.bound_names import combine, load, store
 
 
 def fold(values: Any, lows: Any, highs: Any, answers: Any) -> None:

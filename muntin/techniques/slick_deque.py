@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from muntin.techniques.compiled.ring import ring_length
+from muntin.techniques.kernels.ring import ring_length
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import blank, combine, load, same, store
+    from muntin.techniques.kernels.bound_names import blank, combine, load, same, store
 
 # The paper finds the heads of all windows in one walk along the deque, which is as long as the
 # window on descending data. A window's head rarely moves by more than one place between two
@@ -66,15 +66,15 @@ def fold(values: Any, lows: Any, highs: Any, answers: Any) -> None:
     if len(lows) == 0:
         return
     losses = np.empty(highs[-1], np.int64)
-    lose(values, lows[0], highs[-1], losses)
-    follow(values, losses, lows, highs, answers)
+    find_losses(values, lows[0], highs[-1], losses)
+    fold_by_losses(values, losses, lows, highs, answers)
 
 
-def lose(values: Any, begin: int, end: int, losses: Any) -> None:
-    """For each place in [begin, end), the place of the partial that drives it off the deque.
+def find_losses(values: Any, begin: int, end: int, losses: Any) -> None:
+    """Fills `losses[i]`, for each i in [begin, end), with the place of the partial that removes
+    partial i from the deque; `end` if none does.
 
-    That is all a deque ever tells, so any number of windows can `follow` it afterwards. Those that
-    stay get `end`.
+    Any number of windows can be answered from the losses by `fold_by_losses`.
     """
     candidates = np.empty(end - begin, np.int64)
     count = 0
@@ -89,8 +89,8 @@ def lose(values: Any, begin: int, end: int, losses: Any) -> None:
         losses[candidates[index]] = end
 
 
-def follow(values: Any, losses: Any, lows: Any, highs: Any, answers: Any) -> None:
-    """`fold` of one window, given `lose`: its head moves on where it expires or is beaten."""
+def fold_by_losses(values: Any, losses: Any, lows: Any, highs: Any, answers: Any) -> None:
+    """`fold`, given the losses: the head moves to the next place where it expires or loses."""
     head = 0
     for index in range(len(lows)):
         head = max(head, lows[index])
@@ -100,5 +100,5 @@ def follow(values: Any, losses: Any, lows: Any, highs: Any, answers: Any) -> Non
 
 
 def _loses(older: Any, newer: Any) -> bool:
-    """Whether the older partial can be forgotten; of equals it is kept, as it would be chosen."""
+    """Whether no later answer can be the older partial. Of equal ones the older is the answer."""
     return not same(combine(older, newer), older)

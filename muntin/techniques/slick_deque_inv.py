@@ -9,14 +9,14 @@ appeared   Shein, Chrysanthis and Labrinidis, EDBT 2018
 
 from typing import TYPE_CHECKING, Any
 
-from muntin.techniques.compiled.ring import evict as evict
-from muntin.techniques.compiled.ring import ring_length
+from muntin.techniques.kernels.ring import evict as evict
+from muntin.techniques.kernels.ring import ring_length
 
 # One window's running aggregate is `subtract`'s.
 from muntin.techniques.subtract import fold as fold
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import blank, combine, inverse, load, store
+    from muntin.techniques.kernels.bound_names import blank, combine, inverse, load, store
 
 
 def start(values: Any, sizes: Any) -> Any:

@@ -9,10 +9,10 @@ appeared   Li et al., SIGMOD Record 2005 (Panes for differential aggregates); R-
 
 from typing import TYPE_CHECKING, Any
 
-from muntin.techniques.compiled.ring import ring_length
+from muntin.techniques.kernels.ring import ring_length
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import blank, combine, inverse, load, store
+    from muntin.techniques.kernels.bound_names import blank, combine, inverse, load, store
 
 
 def start(values: Any, sizes: Any) -> Any:

@@ -5,10 +5,11 @@ time       4 combines per insert amortised; 2 per answer from an older slice, el
 space      a partial for every slice that a live window begins with, and one; 2n for newer slices
 windows    any number; a store of Cutty's only, as it asks which slices still count
 
-Answers are always of all slices from some slice on. When there are as many newer slices as older
-ones, the point moves to now: each slice's aggregate up to the old point gets what came since, and
-newer slices get theirs. An older slice whose windows have all ended is of no use to the others, and
-is forgotten then and there: unlike a tree, there are never more partials than live windows and one.
+Answers always aggregate all slices from some slice on. When there are as many newer slices as older
+ones, the point moves to the present: the aggregate of each older slice is combined with the total
+since the old point, and newer slices get an aggregate of their own. An older slice whose windows
+have all ended is dropped at once: unlike a tree, there is never more than one partial beyond those
+of live windows.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -18,11 +19,11 @@ import numpy as np
 from muntin.techniques.b_int import at as at_run
 from muntin.techniques.b_int import insert as insert_run
 from muntin.techniques.b_int import query as query_run
-from muntin.techniques.compiled.ring import ring_length
 from muntin.techniques.cutty import FRONT, LIVE, OLDEST, POINT, SLICES
+from muntin.techniques.kernels.ring import ring_length
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import blank, combine, load, store
+    from muntin.techniques.kernels.bound_names import blank, combine, load, store
 
 # Memory: suffixes by number, dyadic ranges of the slices since the point, their total.
 # A cursor is (low, high, mask, point).

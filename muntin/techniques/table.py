@@ -24,8 +24,8 @@ from muntin.techniques import (
     two_stacks,
     two_stacks_lite,
 )
-from muntin.techniques.compiled import drive
-from muntin.techniques.compiled.compile import bind
+from muntin.techniques.kernels import drivers
+from muntin.techniques.kernels.compile import bind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,20 +35,20 @@ class Technique:
     name: str
     algorithm: ModuleType
     # Another algorithm of the same name, for invertible monoids.
-    inverting: ModuleType | None = None
+    algorithm_with_inverse: ModuleType | None = None
     # Whether one structure answers windows of many sizes.
-    many: bool = False
+    has_many_sizes: bool = False
     needs: str = "an associative combine"
-    of: Callable[[Monoid], bool] = lambda monoid: True
+    accepts: Callable[[Monoid], bool] = lambda monoid: True
 
     def allows(self, monoid: Monoid) -> bool:
         """Whether it can combine by a monoid."""
-        return self.of(monoid) if monoid.only is None else self.name in monoid.only
+        return self.accepts(monoid) if monoid.only is None else self.name in monoid.only
 
     def algorithm_for(self, monoid: Monoid) -> ModuleType:
         """Returns the module that runs for a monoid."""
-        if self.inverting is not None and monoid.inverse is not None:
-            return self.inverting
+        if self.algorithm_with_inverse is not None and monoid.inverse is not None:
+            return self.algorithm_with_inverse
         return self.algorithm
 
     def kernel(self, monoid: Monoid, *, counted: bool = False) -> Callable[..., None]:
@@ -57,23 +57,23 @@ class Technique:
         own: FunctionType | None = getattr(algorithm, "fold", None)
         if own is not None:
             return bind(own, monoid, counted=counted)
-        return bind(drive.fold, monoid, algorithm=algorithm, counted=counted)
+        return bind(drivers.fold, monoid, algorithm=algorithm, counted=counted)
 
 
 TECHNIQUES: dict[str, Technique] = {
     technique.name: technique
     for technique in (
-        Technique(name="recalc", algorithm=recalc, many=True),
-        Technique(name="panes", algorithm=panes, many=True),
+        Technique(name="recalc", algorithm=recalc, has_many_sizes=True),
+        Technique(name="panes", algorithm=panes, has_many_sizes=True),
         Technique(
             name="subtract",
             algorithm=subtract,
             needs="an exact inverse (counts and integer sums)",
-            of=lambda monoid: monoid.inverse is not None,
+            accepts=lambda monoid: monoid.inverse is not None,
         ),
-        Technique(name="flat_fat", algorithm=flat_fat, many=True),
-        Technique(name="b_int", algorithm=b_int, many=True),
-        Technique(name="flat_fit", algorithm=flat_fit, many=True),
+        Technique(name="flat_fat", algorithm=flat_fat, has_many_sizes=True),
+        Technique(name="b_int", algorithm=b_int, has_many_sizes=True),
+        Technique(name="flat_fit", algorithm=flat_fit, has_many_sizes=True),
         Technique(name="two_stacks", algorithm=two_stacks),
         Technique(name="two_stacks_lite", algorithm=two_stacks_lite),
         Technique(name="daba", algorithm=daba),
@@ -81,10 +81,10 @@ TECHNIQUES: dict[str, Technique] = {
         Technique(
             name="slick_deque",
             algorithm=slick_deque,
-            inverting=slick_deque_inv,
-            many=True,
+            algorithm_with_inverse=slick_deque_inv,
+            has_many_sizes=True,
             needs="a selective combine (min and max) or an exact inverse (counts, integer sums)",
-            of=lambda monoid: monoid.selective or monoid.inverse is not None,
+            accepts=lambda monoid: monoid.selective or monoid.inverse is not None,
         ),
     )
 }
@@ -117,11 +117,11 @@ def technique_for_many(monoid: Monoid, name: str | None = None) -> Technique:
         selects = monoid.selective or monoid.inverse is not None
         name = "slick_deque" if selects else "flat_fit"
     technique = technique_for(monoid, name)
-    if not technique.many:
+    if not technique.has_many_sizes:
         able = [
             candidate.name
             for candidate in TECHNIQUES.values()
-            if candidate.many and candidate.allows(monoid)
+            if candidate.has_many_sizes and candidate.allows(monoid)
         ]
         raise PlanError(f"{name} answers windows of one size only; of many: {', '.join(able)}")
     return technique
@@ -135,7 +135,7 @@ def fold(
     Ranges are not empty, and neither end ever moves back.
     """
     kernel = technique_for(monoid, technique).kernel(monoid)
-    answers = _answers(monoid, values, len(lows))
+    answers = _allocate_answers(monoid, values, len(lows))
     kernel(values, lows, highs, answers)
     return answers
 
@@ -150,7 +150,7 @@ class Fold:
     @cached_property
     def _losses(self) -> Any:
         losses = np.empty(len(self._values), np.int64)
-        bind(slick_deque.lose, self._monoid)(self._values, 0, len(losses), losses)
+        bind(slick_deque.find_losses, self._monoid)(self._values, 0, len(losses), losses)
         return losses
 
     def __call__(self, lows: Any, highs: Any, technique: str) -> Any:
@@ -158,12 +158,12 @@ class Fold:
         monoid, values = self._monoid, self._values
         if technique_for(monoid, technique).algorithm_for(monoid) is not slick_deque:
             return fold(monoid, values, lows, highs, technique=technique)
-        answers = _answers(monoid, values, len(lows))
-        bind(slick_deque.follow, monoid)(values, self._losses, lows, highs, answers)
+        answers = _allocate_answers(monoid, values, len(lows))
+        bind(slick_deque.fold_by_losses, monoid)(values, self._losses, lows, highs, answers)
         return answers
 
 
-def _answers(monoid: Monoid, values: Any, count: int) -> Any:
+def _allocate_answers(monoid: Monoid, values: Any, count: int) -> Any:
     """Allocates `count` answers."""
     if monoid.width == 1:
         return np.empty(count, values.dtype)

@@ -9,10 +9,10 @@ appeared   Tangwongsan, Hirzel and Schneider, DEBS 2017
 
 from typing import TYPE_CHECKING, Any
 
-from muntin.techniques.compiled.ring import ring_length
+from muntin.techniques.kernels.ring import ring_length
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import blank, combine, load, store
+    from muntin.techniques.kernels.bound_names import blank, combine, load, store
 
 # Both stacks lie in one pair of rings: the front is [low, middle), its top at low, and the back
 # [middle, high), its top at high - 1. An aggregate reaches from its place to the stack's bottom.

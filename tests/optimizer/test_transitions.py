@@ -19,7 +19,6 @@ from muntin.optimizer.replan import (
     price_stream_plan,
 )
 from muntin.optimizer.transitions import move_queries, pin_queries, without
-from muntin.optimizer.weave_share.incremental import ReweavingPlan
 
 
 def ask(name, window, key="k"):
@@ -92,11 +91,12 @@ def test_the_outlook_compares_both_plans_for_what_was_measured():
     assert "replan() saves" in str(found)
 
 
-def test_weave_share_moves_queries_when_it_plans_anew(monkeypatch):
-    running = plan(A, B, strategy="weave")
-    replanner = Replanner(running)
-    assert not replanner.plan(workload([A, B, C])).moves
-    monkeypatch.setattr(ReweavingPlan, "due", True)
-    found = replanner.plan(replace(workload([A, B, C, OTHER]), rate=running.rate))
+def test_weave_share_moves_queries_when_their_plan_costs_too_much():
+    apart = replace(plan(A, B, strategy="unshared"), strategy="weave")
+    replanner = Replanner(apart)
+    # A tree for each query costs more than a new plan allows, and the queries share one now.
+    found = replanner.plan(workload([A, B, C, OTHER]))
     assert found.moves
-    assert {query.name for query in found.plan.queries} == {"a", "b", "c", "other"}
+    assert trees(found) == [["a", "b", "c"], ["other"]]
+    assert not replanner.plan(workload([A, B, C])).moves
+    assert not Replanner(plan(A, B, strategy="weave")).plan(workload([A, B, C])).moves

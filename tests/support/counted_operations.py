@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muntin.aggregates.monoids import Monoid
-from muntin.techniques.compiled import drive
-from muntin.techniques.compiled.compile import bind, bind_python
+from muntin.techniques.kernels import drivers
+from muntin.techniques.kernels.compile import bind, bind_python
 from muntin.techniques.table import technique_for, technique_for_many
 
 
@@ -54,7 +54,7 @@ def operations_of_slides(
     distinct = np.unique(np.asarray(list(sizes), np.int64))
     choose = technique_for if len(distinct) == 1 else technique_for_many
     algorithm = choose(monoid, technique).algorithm_for(monoid)
-    slides: Any = drive.slide
+    slides: Any = drivers.slide
     tally = np.zeros(2, np.int64)
     if compiled:
         start = bind(algorithm.start, monoid, counted=True)

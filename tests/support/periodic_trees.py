@@ -40,7 +40,7 @@ def storages_of(
     return tuple(
         component_storage(
             component,
-            value_type=component.value_type or NUMBERS.get(component.argument or "", INTEGER),
+            value_type=component.part.value_type or NUMBERS.get(component.argument or "", INTEGER),
             name=f"c{index}",
             ansi=ansi,
         )

@@ -50,7 +50,7 @@ def layout_of(
     """The layout of some components."""
     entries = []
     for index, component in enumerate(components):
-        number = component.value_type or (FLOAT if component.argument == "x" else INTEGER)
+        number = component.part.value_type or (FLOAT if component.argument == "x" else INTEGER)
         entries.append(component_storage(component, value_type=number, name=f"c{index}", ansi=ansi))
     return Layout(key_columns=keys, start="start", storages=tuple(entries))
 
@@ -194,7 +194,7 @@ def _lifted(entry: ComponentStorage, row: dict[str, Any]) -> Any:
     component = entry.component
     values = [row[name] for name in columns_of(component)]
     there = all(value is not None for value in values)
-    if not there and not component.is_never_null:
+    if not there and not component.part.is_never_null:
         return None
     number = int if entry.value_type == INTEGER else float
     if not component.part.needs_values:

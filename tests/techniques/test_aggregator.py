@@ -34,7 +34,7 @@ def test_inserts_evictions_and_queries_in_any_order(case, data):
     for technique in STREAMING:
         if technique.allows(case.monoid):
             note(technique.name)
-            of_one = sizes if technique.many else sizes[:1]
+            of_one = sizes if technique.has_many_sizes else sizes[:1]
             obeys(technique, case.monoid, of_one, actions, iter(partials), iter(asked))
 
 
@@ -51,7 +51,7 @@ def obeys(technique, monoid, sizes, actions, partials, asked):
             window.evict()
             held = held[1:]
         elif action == "q" and held:
-            size = (next(asked) - 1) % len(held) + 1 if technique.many else len(held)
+            size = (next(asked) - 1) % len(held) + 1 if technique.has_many_sizes else len(held)
             expected = functools.reduce(monoid.combine, held[-size:])
             assert repr(window.query(size)) == repr(expected)
         assert len(window) == len(held)
@@ -60,7 +60,7 @@ def obeys(technique, monoid, sizes, actions, partials, asked):
 @pytest.mark.parametrize("technique", STREAMING, ids=lambda it: it.name)
 def test_batches_compiled_with_a_pickled_state_in_between(technique):
     monoid = monoid_for(technique)
-    sizes = [1, 3, 7, 20, 64, 100] if technique.many else [100]
+    sizes = [1, 3, 7, 20, 64, 100] if technique.has_many_sizes else [100]
     values = np.random.default_rng(3).integers(0, 99, 500).astype(float)
     before = Aggregator(monoid, sizes, technique=technique.name)
     first = before.insert_many(values[:211])

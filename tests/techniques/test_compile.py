@@ -7,9 +7,9 @@ import pytest
 
 from muntin.aggregates.monoids import ADD_LIMBS, BIT_AND, MAX, MIN, Monoid
 from muntin.techniques import daba, panes, recalc
-from muntin.techniques.compiled import drive
-from muntin.techniques.compiled.compile import bind
-from muntin.techniques.compiled.kernel_cache import KernelCache
+from muntin.techniques.kernels import drivers
+from muntin.techniques.kernels.compile import bind
+from muntin.techniques.kernels.kernel_cache import KernelCache
 
 TENS = np.array([10, 20])
 
@@ -19,8 +19,8 @@ def test_each_monoid_and_algorithm_has_a_name_of_its_own():
         bind(recalc.fold, MAX),
         bind(recalc.fold, MIN),
         bind(recalc.fold, MAX, counted=True),
-        bind(drive.fold, MAX, algorithm=daba),
-        bind(drive.fold, MAX, algorithm=panes),
+        bind(drivers.fold, MAX, algorithm=daba),
+        bind(drivers.fold, MAX, algorithm=panes),
     ]
     assert len({kernel.py_func.__qualname__ for kernel in kernels}) == len(kernels)
 

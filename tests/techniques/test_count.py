@@ -165,7 +165,7 @@ def test_equation_7_for_slick_deque(sizes):
 
 @pytest.mark.parametrize("technique", ["subtract", "two_stacks_lite", "flat_fit", "slick_deque"])
 def test_machine_code_counts_as_python_does(technique):
-    sizes = [5, 33] if TECHNIQUES[technique].many else [33]
+    sizes = [5, 33] if TECHNIQUES[technique].has_many_sizes else [33]
     assert counted(technique, sizes, slides=300) == counted(
         technique, sizes, slides=300, compiled=True
     )

@@ -8,8 +8,8 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from muntin.aggregates import monoids as mo
-from muntin.techniques.compiled import drive
-from muntin.techniques.compiled.compile import bind_python
+from muntin.techniques.kernels import drivers
+from muntin.techniques.kernels.compile import bind_python
 from muntin.techniques.table import TECHNIQUES, Fold, fold, technique_for
 from tests.support.examples import examples
 from tests.support.monoids import COMPILED, LAST, PLAIN
@@ -56,7 +56,7 @@ def python_fold(technique, monoid):
     own = getattr(algorithm, "fold", None)
     if own is not None:
         return bind_python(own, monoid.combine, monoid.inverse)
-    return bind_python(drive.fold, monoid.combine, monoid.inverse, algorithm=algorithm)
+    return bind_python(drivers.fold, monoid.combine, monoid.inverse, algorithm=algorithm)
 
 
 def compiled_for(case):

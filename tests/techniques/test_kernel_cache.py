@@ -15,9 +15,9 @@ from numba.core.errors import TypingError
 
 import muntin.runtime
 import muntin.techniques
-from muntin.techniques.compiled import compile as compiling
-from muntin.techniques.compiled import kernel_cache
-from muntin.techniques.compiled.kernel_cache import NoDigest, digest
+from muntin.techniques.kernels import compile as compile_module
+from muntin.techniques.kernels import kernel_cache
+from muntin.techniques.kernels.kernel_cache import NoDigest, digest
 from tests.support.session import ROOT
 
 SOURCE = """
@@ -63,7 +63,9 @@ def kernels(folder):
 
 def test_a_copy_elsewhere_loads_what_the_first_has_compiled(folder):
     values = np.array([1.0, 2.0])
-    first, second = (compiling.compiled(outer(path=path)) for path in ("a/x.py", "b/y.py"))
+    first, second = (
+        compile_module.compile_kernel(outer(path=path)) for path in ("a/x.py", "b/y.py")
+    )
     assert first(values) == 13.0
     assert sum(first._cache_misses.values()) == 1
     (name,) = kernels(folder)
@@ -123,8 +125,10 @@ def test_what_does_not_change_it_does_not():
 
 def test_a_changed_function_gives_its_own_answer(folder):
     values = np.array([1.0, 2.0])
-    assert compiling.compiled(outer())(values) == 13.0
-    assert compiling.compiled(outer(SOURCE.replace("STEP = 1", "STEP = 2")))(values) == 15.0
+    assert compile_module.compile_kernel(outer())(values) == 13.0
+    assert (
+        compile_module.compile_kernel(outer(SOURCE.replace("STEP = 1", "STEP = 2")))(values) == 15.0
+    )
     assert len(kernels(folder)) == 2
 
 
@@ -150,23 +154,23 @@ def test_a_function_that_calls_itself_has_a_digest():
 
 def test_a_damaged_file_is_compiled_again(folder):
     values = np.array([1.0, 2.0])
-    compiling.compiled(outer())(values)
+    compile_module.compile_kernel(outer())(values)
     (name,) = kernels(folder)
     whole = (folder / name).read_bytes()
     (folder / name).write_bytes(whole[: len(whole) // 2])
-    assert compiling.compiled(outer())(values) == 13.0
+    assert compile_module.compile_kernel(outer())(values) == 13.0
     assert kernels(folder) == [name]
-    again = compiling.compiled(outer())
+    again = compile_module.compile_kernel(outer())
     again(values)
     assert sum(again._cache_hits.values()) == 1
 
 
 def test_a_file_that_names_a_module_which_is_gone_is_compiled_again(folder):
     values = np.array([1.0, 2.0])
-    compiling.compiled(outer())(values)
+    compile_module.compile_kernel(outer())(values)
     (name,) = kernels(folder)
     (folder / name).write_bytes(b"cmuntin.gone\nName\n.")
-    assert compiling.compiled(outer())(values) == 13.0
+    assert compile_module.compile_kernel(outer())(values) == 13.0
 
 
 def test_what_nobody_loads_is_deleted_in_the_end(folder):
@@ -174,7 +178,7 @@ def test_what_nobody_loads_is_deleted_in_the_end(folder):
     for path, age in ((old, 100), (young, 10)):
         path.touch()
         os.utime(path, (time.time() - age * 86_400,) * 2)
-    compiling.compiled(outer())(np.array([1.0]))
+    compile_module.compile_kernel(outer())(np.array([1.0]))
     assert not old.exists()
     assert young.exists()
 
@@ -184,13 +188,13 @@ def test_without_a_folder_it_is_compiled_all_the_same(monkeypatch):
         raise OSError("read-only")
 
     monkeypatch.setattr(kernel_cache, "_folder", none)
-    assert compiling.compiled(outer())(np.array([1.0])) == 6.0
+    assert compile_module.compile_kernel(outer())(np.array([1.0])) == 6.0
 
 
 COMPILE = """
 import sys
 import numpy as np
-from muntin.techniques.compiled.compile import compiled
+from muntin.techniques.kernels.compile import compile_kernel
 
 def total(values):
     sum = 0.0
@@ -198,7 +202,7 @@ def total(values):
         sum += value
     return sum
 
-kernel = compiled(total)
+kernel = compile_kernel(total)
 kernel(np.zeros(3))
 print(sum(kernel._cache_hits.values()), sum(kernel._cache_misses.values()))
 """
@@ -222,7 +226,7 @@ def test_of_processes_that_need_a_kernel_at_once_one_compiles_it(tmp_path):
 
 
 def test_a_kernel_that_does_not_compile_is_unlocked(folder):
-    wrong = compiling.compiled(outer("def outer(value):\n    return value.nothing\n"))
+    wrong = compile_module.compile_kernel(outer("def outer(value):\n    return value.nothing\n"))
     with pytest.raises(TypingError):
         wrong(1.0)
     assert kernels(folder) == []
@@ -230,7 +234,7 @@ def test_a_kernel_that_does_not_compile_is_unlocked(folder):
 
 def test_one_that_is_locked_for_long_is_compiled_all_the_same(folder, monkeypatch):
     monkeypatch.setattr(kernel_cache, "_WAIT_S", 0.05)
-    first, second = (compiling.compiled(outer()) for _ in range(2))
+    first, second = (compile_module.compile_kernel(outer()) for _ in range(2))
     unlock, first._cache._unlock = first._cache._unlock, lambda: None
     first(np.array([1.0]))
     for path in folder.glob("*.kernel"):
@@ -244,13 +248,15 @@ def test_compiling_is_logged_once_when_it_takes_more_than_a_second(folder, monke
     monkeypatch.setattr(kernel_cache, "_compiling_s", 0.0)
     monkeypatch.setattr(kernel_cache, "_SILENT_S", 0.0)
     for step in range(2):
-        compiling.compiled(outer(SOURCE.replace("STEP = 1", f"STEP = {step}")))(np.array([1.0]))
+        compile_module.compile_kernel(outer(SOURCE.replace("STEP = 1", f"STEP = {step}")))(
+            np.array([1.0])
+        )
     (record,) = caplog.records
     assert record.getMessage().startswith("compiling kernels")
     assert str(folder) in record.getMessage()
     caplog.clear()
     monkeypatch.setattr(kernel_cache, "_compiling_s", 0.0)
-    compiling.compiled(outer())(np.array([1.0]))
+    compile_module.compile_kernel(outer())(np.array([1.0]))
     assert not caplog.records
 
 

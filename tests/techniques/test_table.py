@@ -54,13 +54,13 @@ def test_techniques_of_one_window_are_refused_many():
 
 def test_slick_deque_is_another_algorithm_where_there_is_an_inverse():
     technique = TECHNIQUES["slick_deque"]
-    assert technique.algorithm_for(mo.ADD) is technique.inverting
+    assert technique.algorithm_for(mo.ADD) is technique.algorithm_with_inverse
     assert technique.algorithm_for(mo.MAX) is technique.algorithm
 
 
 @pytest.mark.parametrize("technique", TECHNIQUES.values(), ids=lambda it: it.name)
 def test_every_algorithm_opens_with_its_card(technique):
-    for algorithm in filter(None, (technique.algorithm, technique.inverting)):
+    for algorithm in filter(None, (technique.algorithm, technique.algorithm_with_inverse)):
         card = algorithm.__doc__
         for field in ("\nneeds  ", "\ntime  ", "\nspace  ", "\nwindows  "):
             assert field in card

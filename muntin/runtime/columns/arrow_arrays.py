@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.runtime.columns.partials import Float64s, Int64s
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 Bytes = NDArray[np.uint8]
 
@@ -100,7 +100,7 @@ def _copy_bytes(columns: Any, offsets: Any, data: Any) -> None:
             place += size
 
 
-_join: Any = compiled(_copy_bytes)
+_join: Any = compile_kernel(_copy_bytes)
 
 
 def _number_at(data: Any, start: Any, size: Any) -> Any:
@@ -117,4 +117,4 @@ def _put_number(data: Any, start: Any, size: Any, word: Any) -> None:
         data[start + byte] = np.uint8((np.int64(word) >> np.int64(8 * byte)) & 255)
 
 
-number_at, put_number = inlined(_number_at), inlined(_put_number)
+number_at, put_number = inline(_number_at), inline(_put_number)

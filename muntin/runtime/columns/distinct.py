@@ -1,8 +1,9 @@
 """Numbers distinct values in the order in which they first appear: integers, or runs of bytes.
 
-Tables are open addressing, and grow with the values that are found: most columns of keys have few,
-whose table stays in the cache. A kernel returns when its table is half full, and goes on with a
-larger one: if it replaced its own arrays, it would count references to them at every row.
+Hash tables use open addressing, and grow with the number of distinct values: most columns of keys
+have few, and their table stays in the cache. A kernel returns when its table is half full, and is
+called again with a larger one: a kernel that replaced its own arrays would count references to them
+at every row.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from muntin.runtime.columns.hashing import (
     table_of_values,
 )
 from muntin.runtime.columns.partials import Bools, Int64s
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 Int32s = NDArray[np.int32]
 
@@ -46,10 +47,10 @@ class Groups(Distinct):
 
 
 def has_room(size: int, rows: int) -> bool:
-    """Whether a table should have a place for each of `size` values, and not be hashed.
+    """Whether a table with a place for each of `size` values is faster than a hash table.
 
-    Looking up a place costs less than half as much as hashing, but the table must fit the cache, or
-    not be much longer than a hashed one.
+    Reading a place costs less than half as much as hashing, if the table fits the cache or is not
+    much longer than a hash table.
     """
     return size <= max(1 << 16, 4 * rows)
 
@@ -57,7 +58,8 @@ def has_room(size: int, rows: int) -> bool:
 def distinct_integers(
     values: Int64s | Int32s, valid: Bools | None = None, *, size: int | None = None
 ) -> Distinct:
-    """Number integers; rows that are not valid are one value. With `size`, all are in [0, size)."""
+    """Numbers integers; rows that are not valid count as one value. With `size`, all integers are
+    in [0, size)."""
     rows, low = len(values), 0
     if size is None:
         low, high = (int(values.min()), int(values.max())) if rows else (0, 0)
@@ -69,9 +71,9 @@ def distinct_integers(
 def distinct_pairs(
     minors: Int64s | Int32s, majors: Int32s, sizes: tuple[int, int], rows: Int64s | None
 ) -> Distinct:
-    """Number pairs of integers at some rows, or at all; `firsts` are rows.
+    """Numbers the pairs of integers of some rows, or of all.
 
-    `sizes` are more than any minor and any major, and their product is an integer of 64 bits.
+    Minors are in [0, sizes[0]), majors in [0, sizes[1]), and the product of sizes fits 64 bits.
     """
     return _number(minors, majors, 0, sizes[0] * sizes[1], width=sizes[0], rows=rows)
 
@@ -86,7 +88,7 @@ def _number(
     rows: Int64s | None = None,
     valid: Bools | None = None,
 ) -> Distinct:
-    """Number values in [low, low + size): `values`, or `majors * width + values`."""
+    """Numbers `values`, or `majors * width + values`, all in [low, low + size)."""
     length = len(values) if rows is None else len(rows)
     numbers, firsts = np.empty(length, np.int32), np.empty(length, np.int64)
     if has_room(size, length):
@@ -103,7 +105,8 @@ def _number(
 
 
 def distinct_bytes(data: Any, offsets: Int64s, valid: Bools | None = None) -> Distinct:
-    """Number the runs `data[offsets[i] : offsets[i + 1]]`; rows not valid are one value."""
+    """Numbers the runs `data[offsets[i] : offsets[i + 1]]`; rows that are not valid count as one
+    value."""
     rows = len(offsets) - 1
     found = _Found(np.empty(rows, np.int64), np.empty(rows, np.int32), np.empty(rows, np.int64))
     reached = 0, 0
@@ -114,7 +117,7 @@ def distinct_bytes(data: Any, offsets: Int64s, valid: Bools | None = None) -> Di
 
 
 def _with_null(numbers: Int32s, firsts: Int64s, valid: Bools | None) -> Distinct:
-    """Give rows that are not valid the last number."""
+    """Gives rows that are not valid the last number."""
     if valid is None:
         return Distinct(numbers=numbers, firsts=firsts)
     numbers[~valid] = len(firsts)
@@ -122,18 +125,18 @@ def _with_null(numbers: Int32s, firsts: Int64s, valid: Bools | None) -> Distinct
 
 
 def _value(values: Any, majors: Any, width: Any, row: Any) -> Any:
-    """The integer to number at a row; the compiler knows whether there are majors."""
+    """Returns the integer of a row. The test is free: None is a type of its own to the compiler."""
     if majors is None:
         return values[row]
     return majors[row] * width + values[row]
 
 
-_value = inlined(_value)
+_value = inline(_value)
 
 
 class _Found(NamedTuple):
-    """The arrays that a hashed table fills: the value or the hash of each number, and the two of
-    `Distinct`."""
+    """The arrays that are filled with a hash table: the value, or its hash, of each number, and the
+    two arrays of `Distinct`."""
 
     known: Int64s
     numbers: Int32s
@@ -150,7 +153,7 @@ def _number_by_index(
     table: Any,
     found: Any,
 ) -> int:
-    """Fill in numbers and first rows from a table with a place for every value there may be."""
+    """Fills numbers and first rows, with a table that has a place for every possible value."""
     numbers, firsts = found
     count = 0
     for index in range(len(numbers)):
@@ -179,9 +182,10 @@ def _number_by_value(
     found: Any,
     reached: tuple[int, int],
 ) -> tuple[int, int]:
-    """Fill in what is found by a hashed table, until it is half full.
+    """Fills the arrays of `found`, until the hash table is half full.
 
-    Takes and returns the next index, and how many values there are.
+    `reached` is the index to start from and the number of values so far; returns both after the
+    last index.
     """
     known, numbers, firsts = found
     index, count = reached
@@ -239,9 +243,9 @@ def _number_by_bytes(
     return row, count
 
 
-_by_index = compiled(_number_by_index)
-_by_value = compiled(_number_by_value)
-_by_bytes = compiled(_number_by_bytes)
+_by_index = compile_kernel(_number_by_index)
+_by_value = compile_kernel(_number_by_value)
+_by_bytes = compile_kernel(_number_by_bytes)
 
 
 def count_rows(groups: Groups) -> Int64s:
@@ -256,4 +260,4 @@ def _count_groups(groups: Any, counts: Any) -> None:
         counts[groups[index]] += 1
 
 
-_count = compiled(_count_groups)
+_count = compile_kernel(_count_groups)

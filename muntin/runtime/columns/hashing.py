@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from muntin.runtime.columns.partials import Int64s
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 
 def hash_bytes(data: Any, offsets: Int64s) -> Int64s:
@@ -32,7 +32,7 @@ def hash_runs(values: Int64s, offsets: Int64s) -> Int64s:
     return hashes
 
 
-# Keeps values of zero away from null, whose hash is zero.
+# Added to values, so that the hash of zero differs from that of null, which is zero.
 _SALT = 0x9E3779B9
 # The places of an empty table, and how much longer the next one is.
 _PLACES, _GROWTH = 1 << 12, 8
@@ -41,7 +41,7 @@ _PLACES, _GROWTH = 1 << 12, 8
 def table_of_values(known: Int64s, count: int) -> Any:
     """Returns a table of `count` distinct integers, with room for as many more at least."""
     table = _table(count)
-    # To load a kernel takes a while, and most columns of keys need no second table.
+    # Loading a kernel takes a while, and most columns of keys need no second table.
     if count:
         _fill_values(table, known, count)
     return table
@@ -50,7 +50,7 @@ def table_of_values(known: Int64s, count: int) -> Any:
 def table_of_hashes(hashes: Int64s, count: int) -> Any:
     """Returns a table of `count` values that have these hashes, with room for as many more."""
     table = _table(count)
-    # To load a kernel takes a while, and most columns of keys need no second table.
+    # Loading a kernel takes a while, and most columns of keys need no second table.
     if count:
         _fill_hashes(table, hashes, count)
     return table
@@ -71,7 +71,7 @@ def _mix_bits(value: Any) -> Any:
     return np.int64(bits ^ (bits >> np.uint64(33)))
 
 
-mix_bits = inlined(_mix_bits)
+mix_bits = inline(_mix_bits)
 
 
 def _word(data: Any, at: Any) -> Any:
@@ -88,7 +88,7 @@ def _word(data: Any, at: Any) -> Any:
     return word
 
 
-_word = inlined(_word)
+_word = inline(_word)
 
 
 def _tail(data: Any, begin: Any, length: Any) -> Any:
@@ -99,7 +99,7 @@ def _tail(data: Any, begin: Any, length: Any) -> Any:
     return word
 
 
-_tail = inlined(_tail)
+_tail = inline(_tail)
 
 
 def _hash_run(data: Any, begin: Any, length: Any) -> Any:
@@ -116,7 +116,7 @@ def _hash_run(data: Any, begin: Any, length: Any) -> Any:
     return mix_bits(bits)
 
 
-hash_run = inlined(_hash_run)
+hash_run = inline(_hash_run)
 
 
 def _same_bytes(data: Any, one: Any, other: Any, length: Any) -> Any:
@@ -129,13 +129,13 @@ def _same_bytes(data: Any, one: Any, other: Any, length: Any) -> Any:
     return _word(data, one + length - 8) == _word(data, other + length - 8)
 
 
-same_bytes = inlined(_same_bytes)
+same_bytes = inline(_same_bytes)
 
 
 def _place(table: Any, known: Any, value: Any) -> Any:
-    """Where a value's number is in a table, or the empty place where it belongs.
+    """Returns the place of a value's number in a table, or the empty place where it belongs.
 
-    `known[number - 1]` is the value of each number; zero is an empty place.
+    `known[number - 1]` is the value of each number; an empty place is zero.
     """
     mask = np.uint64(len(table) - 1)
     place = np.uint64(mix_bits(value)) & mask
@@ -144,7 +144,7 @@ def _place(table: Any, known: Any, value: Any) -> Any:
     return place
 
 
-place_of = inlined(_place)
+place_of = inline(_place)
 
 
 def _fill_by_value(table: Any, known: Any, count: Any) -> None:
@@ -161,7 +161,7 @@ def _fill_by_hash(table: Any, hashes: Any, count: Any) -> None:
         table[place] = index + 1
 
 
-_fill_values, _fill_hashes = compiled(_fill_by_value), compiled(_fill_by_hash)
+_fill_values, _fill_hashes = compile_kernel(_fill_by_value), compile_kernel(_fill_by_hash)
 
 
 def _hash_each(data: Any, offsets: Any, hashes: Any) -> None:
@@ -182,5 +182,5 @@ def _hash_lists(values: Any, offsets: Any, hashes: Any) -> None:
         hashes[row] = code
 
 
-_hash_bytes, _hash_integers = compiled(_hash_each), compiled(_hash_pairs)
-_hash_runs = compiled(_hash_lists)
+_hash_bytes, _hash_integers = compile_kernel(_hash_each), compile_kernel(_hash_pairs)
+_hash_runs = compile_kernel(_hash_lists)

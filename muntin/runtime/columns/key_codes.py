@@ -19,7 +19,7 @@ _INT64 = np.iinfo(np.int64).max
 
 
 def number_values(column: pa.Array) -> Distinct:
-    """Number the distinct values of a column; null is one of them."""
+    """Numbers the distinct values of a column; null is one of them."""
     kind = column.type
     valid = _valid(column)
     if pa.types.is_null(kind):
@@ -73,7 +73,7 @@ def hash_values(column: pa.Array) -> Int64s:
 
 
 def normalize_floats(column: pa.Array) -> pa.Array:
-    """Returns the same keys as Spark's GROUP BY gives them out: no -0.0, and one NaN."""
+    """Returns keys as Spark's GROUP BY returns them: 0.0 for -0.0, and one NaN."""
     kind = column.type
     if not _has_floats(kind):
         return column
@@ -162,6 +162,6 @@ def _integers(column: pa.Array) -> Int64s:
 
 
 def _frozen(values: Any) -> Any:
-    """The same bytes, read-only: Arrow's memory mostly is, and to a kernel that is another type."""
+    """Makes bytes read-only, as Arrow's memory mostly is: to a kernel that is another type."""
     values.flags.writeable = False
     return values

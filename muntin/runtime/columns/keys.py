@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from muntin.runtime.columns.distinct import distinct_integers
 from muntin.runtime.columns.key_codes import mixed_radix, number_values
 from muntin.runtime.columns.partials import Bools, Int64s
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 
 class KeyNumbers:
@@ -28,12 +28,12 @@ class KeyNumbers:
         self.first = 0
 
     def number(self, batch: pa.RecordBatch) -> Int64s:
-        """Number the rows by key, and remember each key's values under its number."""
+        """Returns the number of each row's key, and remembers the values of these keys."""
         if not self._columns:
             return np.zeros(batch.num_rows, np.int64)
         columns = [batch.column(name) for name in self._columns]
         if self._values:
-            # Put the last key of the batch before in front: this batch may continue it.
+            # Put the last key of the previous batch in front: this batch may continue it.
             columns = [
                 pa.concat_arrays([last, column])
                 for last, column in zip(self._values, columns, strict=True)
@@ -61,8 +61,8 @@ class KeyNumbers:
 
 
 def changes(columns: list[pa.Array]) -> Bools:
-    """For each row but the first, whether its key differs from the row before: null is null, NaN is
-    NaN."""
+    """Returns, for each row but the first, whether its key differs from that of the row before.
+    Nulls are equal, and so are NaN."""
     differs = np.zeros(len(columns[0]) - 1, np.bool_)
     for column in columns:
         differs |= _nested_changes(column) if pa.types.is_nested(column.type) else _changes(column)
@@ -70,7 +70,7 @@ def changes(columns: list[pa.Array]) -> Bools:
 
 
 def _nested_changes(column: pa.Array) -> Bools:
-    """Numbers whole values, since Arrow compares no lists and structs."""
+    """Compares numbers of values, since Arrow cannot compare lists and structs."""
     numbers = number_values(column).numbers
     differs: Bools = numbers[1:] != numbers[:-1]
     return differs
@@ -95,7 +95,7 @@ def _bools(array: pa.Array) -> Bools:
 
 
 def sort_slices(table: pa.Table, keys: tuple[str, ...], start: str) -> pa.RecordBatch:
-    """The rows of a table as one batch, each key's together and by their start."""
+    """Returns the rows of a table as one batch, ordered by key and start; keys are in any order."""
     table = table.combine_chunks()
     starts = np.array(table.column(start).to_numpy(), np.int64)
     numbers, size = _number_keys(table, keys)
@@ -109,7 +109,7 @@ def sort_slices(table: pa.Table, keys: tuple[str, ...], start: str) -> pa.Record
 
 
 def key_numbers(table: pa.Table, keys: tuple[str, ...]) -> Int64s:
-    """A number for every row: equal where all keys are equal; null is null, NaN is NaN."""
+    """Returns a number for every row, equal where all keys are; nulls are equal, and so are NaN."""
     return _number_keys(table, keys)[0]
 
 
@@ -120,21 +120,21 @@ def _number_keys(table: pa.Table, keys: tuple[str, ...]) -> tuple[Int64s, int]:
 
 
 def _run_end(starts: Any, order: Any, first: int, end: int) -> int:
-    """Where the rows from `first` on stop to come by their start; at most `end`."""
+    """Returns the end of the run of ascending starts that begins at `first`; at most `end`."""
     at = first + 1
     while at < end and starts[order[at - 1]] <= starts[order[at]]:
         at += 1
     return min(at, end)
 
 
-_run_end = inlined(_run_end)
+_run_end = inline(_run_end)
 
 
 def _sort_by_key(numbers: Any, size: int, starts: Any, order: Any) -> None:
-    """Fill `order` with the rows by key and start, those of one start as they were.
+    """Fills `order` with the rows by key and start; rows of one key and start keep their order.
 
-    A key's rows come in a few runs, each in the order of starts, which are merged. numpy's sorts
-    take longer to compile than all other kernels of a first run.
+    A key's rows come in a few runs of ascending starts, which are merged. numpy's sorts would take
+    longer to compile than all other kernels of a first run.
     """
     ends = np.zeros(size + 1, np.int64)
     for row in range(len(numbers)):
@@ -172,4 +172,4 @@ def _sort_by_key(numbers: Any, size: int, starts: Any, order: Any) -> None:
         first = end
 
 
-_by_key_and_start = compiled(_sort_by_key)
+_by_key_and_start = compile_kernel(_sort_by_key)

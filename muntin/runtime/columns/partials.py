@@ -80,8 +80,8 @@ class PartialColumn:
         )
 
     def in_codes_of(self, older: Self) -> tuple[Self, Int64s | None]:
-        """Returns these partials in codes that older ones can share, and the new code of each of
-        the older codes; None: the older ones keep their codes. Numbers have no codes."""
+        """Returns these partials in codes that are common with older ones, and the new code of each
+        older code, or None if older codes stay as they are. Numbers have no codes."""
         return self, None
 
     def with_codes(self, codes: Int64s) -> Self:
@@ -140,6 +140,6 @@ class Partials:
 
 
 def scalars_of(column: Column) -> PartialColumn:
-    """Returns partials that are scalars as what they are."""
+    """Returns a column whose partials are scalars, as the type checker needs it."""
     assert isinstance(column, PartialColumn)
     return column

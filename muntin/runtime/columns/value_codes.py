@@ -35,7 +35,8 @@ class Coding:
 
 
 def encode(column: pa.Array, *, in_order: bool) -> tuple[Int64s, Coding]:
-    """Returns the code of each value; a null has any code. `in_order`, codes are ordered as values.
+    """Returns the code of each value; the code of a null is arbitrary. With `in_order`, codes have
+    the order of the values.
 
     Columns of integers and floats must be without nulls.
     """
@@ -87,8 +88,8 @@ def floats(codes: Int64s) -> np.ndarray:
 def with_common_codes(
     codings: Sequence[Coding], *, in_order: bool
 ) -> tuple[Coding, list[Int64s | None]]:
-    """Returns one coding for two columns, and the new code of each code of either; None: the codes
-    stay as they are."""
+    """Returns one coding for two columns, and for either column the new code of each code, or None
+    if its codes stay as they are."""
     older, newer = codings
     if pa.types.is_null(older.kind) or older.values is None or newer.values is None:
         return (newer if pa.types.is_null(older.kind) else older), [None, None]
@@ -152,5 +153,5 @@ def _is_short_decimal(kind: pa.DataType) -> bool:
 
 
 def _flip_negatives(bits: Int64s) -> Int64s:
-    """Its own inverse: the sign stays."""
+    """Turns the bits of floats into codes, and codes into bits."""
     return np.where(bits < 0, bits ^ _MAGNITUDE, bits)

@@ -14,15 +14,15 @@ from muntin.runtime.columns.distinct import Int32s, distinct_integers
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.value_codes import Coding, decode, with_common_codes
 from muntin.techniques.sweeps import latest_occurrence
-from muntin.techniques.sweeps.ranked_counts import Ranked, ranked
+from muntin.techniques.sweeps.ranked_counts import RankedEntries, rank_entries
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetColumn:
     """The values of row `r` are `codes[offsets[r] : offsets[r + 1]]`, each once.
 
-    With `counts`, values occur so often, and codes have the order of the values; without, codes are
-    only equal where values are.
+    `counts` has how often each value occurs. With counts, codes have the order of the values;
+    without, they are only equal where values are.
     """
 
     offsets: Int64s
@@ -108,7 +108,7 @@ class SetColumn:
 
 
 class SetFolding:
-    """A column of sets to be swept; what several sweeps need is computed once."""
+    """A column of sets, prepared for sweeps: what several sweeps need is computed once."""
 
     def __init__(self, column: SetColumn, keys: Int64s) -> None:
         """`keys` has the number of each row's key."""
@@ -124,7 +124,7 @@ class SetFolding:
 
     @cached_property
     def numbers(self) -> tuple[Int64s | Int32s, int]:
-        """A number for each value, equal where values are, and how many there are."""
+        """A number for each entry, equal where values are, and the number of distinct values."""
         values = self.column.coding.values
         if values is not None:
             return self.column.codes, len(values)
@@ -132,24 +132,25 @@ class SetFolding:
         return found.numbers, found.count
 
     @cached_property
-    def following(self) -> Int64s:
-        """The next row that has each value."""
+    def next_rows(self) -> Int64s:
+        """The next row that has the value of each entry; the number of rows if none has."""
         numbers, count = self.numbers
-        following: Int64s = latest_occurrence.next_rows(numbers, self.column.offsets, count)
-        return following
+        next_rows: Int64s = latest_occurrence.find_next_rows(numbers, self.column.offsets, count)
+        return next_rows
 
     @cached_property
-    def ranked(self) -> Ranked:
-        """The values with their ranks among those of their key."""
+    def ranked_entries(self) -> RankedEntries:
+        """The entries, with the rank of each value among those of its key."""
         column = self.column
         steps = np.flatnonzero(np.diff(self._keys)) + 1
         runs = np.concatenate([[0], steps, [len(column)]]).astype(np.int64)
-        return ranked(column.codes, column.counts, column.offsets, runs)
+        return rank_entries(column.codes, column.counts, column.offsets, runs)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WindowSets:
-    """The sets of windows, each of some rows of a column; no set is made unless it is read."""
+    """The sets of windows, each the union of rows `[lows[i], highs[i])` of a column; sets are made
+    only if `column` or `columns` is read."""
 
     folding: SetFolding = field(repr=False)
     lows: Int64s
@@ -161,9 +162,9 @@ class WindowSets:
     @cached_property
     def sizes(self) -> Int64s:
         """How many distinct values each window has."""
-        column, following = self.folding.column, self.folding.following
+        column, next_rows = self.folding.column, self.folding.next_rows
         sizes: Int64s = latest_occurrence.count_values(
-            column.offsets, following, self.lows, self.highs
+            column.offsets, next_rows, self.lows, self.highs
         )
         return sizes
 
@@ -176,7 +177,7 @@ class WindowSets:
             numbers,
             column.counts,
             column.offsets,
-            self.folding.following,
+            self.folding.next_rows,
             self.lows,
             self.highs,
             self.sizes,
@@ -184,8 +185,8 @@ class WindowSets:
         return replace(column.with_values(chosen, offsets_of(self.sizes)), counts=totals)
 
     def columns(self, most: int) -> Iterator[SetColumn]:
-        """Yields the sets of some windows after those of others, about `most` values at a time:
-        windows that overlap may together have many times what their rows have."""
+        """Yields the sets of all windows in order, about `most` values at a time: windows that
+        overlap may have many times as many values as their rows."""
         if self.sizes.sum() <= most:
             yield self.column
             return

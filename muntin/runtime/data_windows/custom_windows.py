@@ -1,6 +1,6 @@
-"""Windows that a user's class finds, which gets each record of a key in order.
+"""Windows that a user's class finds: it gets each record of a key in order.
 
-Between two batches of a stream, its objects are saved as JSON: their state, no code.
+Between two batches of a stream, the state of its objects is saved as JSON, without their code.
 """
 
 import json
@@ -26,7 +26,8 @@ _PLAIN = "None, booleans, numbers, text, and lists and dicts of these under text
 
 
 class CustomDiscretizer(Discretizer):
-    """Base of the paper's two classes: records become objects, and a key has a user's object."""
+    """Base of the two classes of Cutty: each key has an object of the user's class, which gets
+    records as named tuples."""
 
     forgets = False
 
@@ -42,9 +43,9 @@ class CustomDiscretizer(Discretizer):
         """Yields (stretch, first row, stop row, the user's object for its key), key by key."""
         pairs = zip(records.lows.tolist(), records.stops.tolist(), strict=True)
         for home, (low, high) in enumerate(pairs):
-            if carried.made[home] is None and low < high:
-                carried.made[home] = self.window.make()
-            yield home, low, high, carried.made[home]
+            if carried.user_objects[home] is None and low < high:
+                carried.user_objects[home] = self.window.make()
+            yield home, low, high, carried.user_objects[home]
 
     def _columns(self, records: Records, low: int, high: int) -> list[Any]:
         seen = [records.columns[sql][low:high] for _, sql in self.window.columns]
@@ -106,16 +107,17 @@ class CountedDiscretizer(CustomDiscretizer):
         return began, ended
 
     def _check(self, began: Int64s, ended: Int64s, before: int) -> None:
-        """Refuse to end a window that has not begun with an earlier record."""
+        """Raises an error if a window ends that has not begun with an earlier record."""
         begun = before + np.concatenate([[0], np.cumsum(began)[:-1]])[: len(began)]
         if (began < 0).any() or (ended < 0).any() or (np.cumsum(ended) > begun).any():
             raise RunError(f"{self.window} ended a window that had not begun before")
 
 
 class EvictingDiscretizer(CustomDiscretizer):
-    """Not deterministic: keeps a partial for every record, as the Reactive Aggregator does.
+    """Not deterministic: stores a partial for every record, as the Reactive Aggregator does.
 
-    For the cutter each record begins a window, which ends unread when the record is evicted.
+    To the cutter, each record begins a window, which closes without an answer when the record is
+    evicted.
     """
 
     def __init__(self, window: Custom) -> None:
@@ -123,7 +125,7 @@ class EvictingDiscretizer(CustomDiscretizer):
         self._oldest = 0
 
     def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
-        """Before each record, read all that are there if it triggers, then evict the oldest."""
+        """Before each record, reads all stored records if it triggers, then evicts the oldest."""
         # Row, stretch, window, whether it closes, end.
         edges: list[tuple[int, int, int, bool, int]] = []
         oldest = self._oldest
@@ -132,7 +134,7 @@ class EvictingDiscretizer(CustomDiscretizer):
             for row, record in enumerate(self._rows(records, low, high), low):
                 if made.trigger(record) and size:
                     edges.append((row, home, oldest, False, record.time))
-                leaving = self._leaving(made.evict(record, size), size)
+                leaving = self._check_evicted(made.evict(record, size), size)
                 edges += [(row, home, oldest + index, True, 0) for index in range(leaving)]
                 oldest += leaving
                 size += 1 - leaving
@@ -155,7 +157,7 @@ class EvictingDiscretizer(CustomDiscretizer):
             asks=~closes.astype(np.bool_),
         )
 
-    def _leaving(self, leaving: int, size: int) -> int:
+    def _check_evicted(self, leaving: int, size: int) -> int:
         if not 0 <= leaving <= size:
             raise RunError(f"{self.window} cannot evict {leaving} of {size} records")
         return int(leaving)
@@ -195,7 +197,7 @@ def _has_own_state(made: Any) -> bool:
 
 
 def _check(value: Any, window: Custom, where: str) -> None:
-    """Refuse what would not come back from JSON as it was."""
+    """Raises an error if JSON would change a value."""
     if type(value) is list:
         for element in value:
             _check(element, window, where)

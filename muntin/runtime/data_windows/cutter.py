@@ -25,7 +25,7 @@ from muntin.runtime.data_windows.window_stream import (
 )
 from muntin.runtime.storage.numbers import without_gaps
 from muntin.techniques import b_int, cutty, flat_fat, panes, suffixes
-from muntin.techniques.compiled.compile import bind, bind_python
+from muntin.techniques.kernels.compile import bind, bind_python
 
 # How slices are stored: the paper's eager and lazy store, and two that need fewer combines.
 STORES: dict[str, ModuleType] = {
@@ -39,22 +39,22 @@ DEFAULT = "suffixes"
 
 @dataclass
 class _Column:
-    """One component at run time: its store, its open partial, and how many values it has seen."""
+    """One component's store of slices, its open partial, and the number of values it has seen."""
 
     component: Component
     monoid: Monoid
-    run: Any
+    kernel: Any
     memory: Any
     cursor: Any
     opened: Any
-    # How many values it has seen, and had seen when each slice began; nulls do not count.
+    # The number of values so far, and when each slice began; nulls do not count.
     seen: int = 0
     seen_at: Int64s = field(default_factory=lambda: NOTHING)
-    # Partials, none in fact, in the codes in which the store has its own.
+    # An empty column in the codes of the partials in the store.
     stored: PartialColumn | None = None
 
     def in_codes_of_store(self, given: PartialColumn) -> PartialColumn:
-        """Returns partials in codes that those in the store have, too, from now on."""
+        """Returns partials in codes that are common with the store, which is recoded if needed."""
         if self.stored is not None:
             given, codes = given.in_codes_of(self.stored)
             if codes is not None:
@@ -65,7 +65,7 @@ class _Column:
 
 
 class Cutter:
-    """Runs algorithm 1 of Cutty for some streams and the components that all of them ask for.
+    """Runs algorithm 1 of Cutty for some streams and the components that all of them need.
 
     `tally`, if given, counts combines and inverses.
     """
@@ -98,11 +98,11 @@ class Cutter:
         values: Mapping[Component, Column],
         further_cuts: Int64s = NOTHING,
     ) -> list[WindowReads]:
-        """Returns the windows of each stream that are read in a batch of records, given where they
-        begin and are read. `keys` has a number for each record's key.
+        """Returns the windows that are read in a batch of records, one object per stream.
 
-        `further_cuts` are rows at which a slice starts although no window begins there, as in other
-        ways to slice.
+        `edges` say where the windows of each stream begin and are read. `keys` has a number for
+        each record's key. `further_cuts` are rows at which a slice starts although no window begins
+        there, which other ways of slicing need.
         """
         rows = len(keys)
         begins = np.concatenate([stream_edges.begins for stream_edges in edges])
@@ -123,7 +123,7 @@ class Cutter:
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
         where = (cuts, begun, reads[order], slices, closes, asks)
-        partials = self._run(rows, where, values)
+        partials = self._answer_reads(rows, where, values)
         limits = np.cumsum([len(stream_edges.reads) for stream_edges in edges])[:-1]
         chosen = [
             part[taken.asks] for part, taken in zip(np.split(back, limits), read, strict=True)
@@ -138,7 +138,7 @@ class Cutter:
             for stream_edges, taken, part in zip(edges, read, chosen, strict=True)
         ]
 
-    def _run(
+    def _answer_reads(
         self, rows: int, where: tuple[Any, ...], values: Mapping[Component, Column]
     ) -> dict[Component, PartialColumn]:
         cuts, _, reads, slices, _, _ = where
@@ -152,7 +152,7 @@ class Cutter:
             scalars, answers = _scalars(column.monoid, given, len(reads), column.opened)
             if self._tally is not None:
                 scalars, answers = (scalars, self._tally), (answers, self._tally)
-            column.memory, column.cursor = column.run(
+            column.memory, column.cursor = column.kernel(
                 column.memory,
                 column.cursor,
                 column.opened,
@@ -209,7 +209,7 @@ def _column(
     return _Column(
         component=component,
         monoid=monoid,
-        run=bound(cutty.cut),
+        kernel=bound(cutty.cut),
         memory=memory,
         cursor=cursor,
         opened=opened,
@@ -241,7 +241,7 @@ def _present(
     column: _Column, given: PartialColumn, rows: int, cuts: Int64s, reads: Int64s, slices: Int64s
 ) -> Bools | None:
     """Returns for each read whether its window has a value; None if missing ones count as zero."""
-    if column.component.is_never_null:
+    if column.component.part.is_never_null:
         return None
     if given.present is None:
         counts = column.seen + np.arange(rows + 1)

@@ -148,7 +148,8 @@ class _PeriodDiscretizer(Discretizer):
         self._least = least
 
     def _find(self, values: Any, records: Records, carried: DiscretizerState) -> tuple[Any, ...]:
-        """Returns (rows, numbers of begins; rows, numbers, stretches of ends, if by a value)."""
+        """Returns six arrays: the rows and window numbers of begins; the rows, window numbers and
+        stretches of ends, and whether a record ended the window or the data did."""
         kind = values.dtype.type
         missing = kind(-np.inf) if values.dtype.kind == "f" else kind(_ANY)
         size, slide, offset = map(kind, self._window)
@@ -168,7 +169,7 @@ class TimeDiscretizer(_PeriodDiscretizer):
         self._size = window.size
 
     def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
-        """A window is labelled by its own bounds, whatever its records are."""
+        """Windows are labelled with their own bounds, whatever the times of their records."""
         begins, numbers, reads, ended, homes, _ = self._find(records.times, records, carried)
         asks = None
         if self._only is not None:
@@ -194,7 +195,7 @@ class CountDiscretizer(_PeriodDiscretizer):
         super().__init__(window.size, window.slide, least=0)
 
     def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
-        """The measure is the number of the row."""
+        """The measure of a record is its number among the records of its key."""
         rows = np.empty(records.rows, np.int64)
         number_rows(rows, records.firsts, carried.memory["seen"])
         return _edges_by_record(self._find(rows, records, carried), records)
@@ -210,14 +211,14 @@ class DeltaDiscretizer(_PeriodDiscretizer):
         self._column = window.column
 
     def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
-        """The measure grows already: `read_records` made it so."""
+        """`read_records` has made the measure grow."""
         return _edges_by_record(
             self._find(records.measures[self._column], records, carried), records
         )
 
 
 def _edges_by_record(edges: tuple[Any, ...], records: Records) -> WindowEdges:
-    """Returns windows that are labelled by the records that begin and end them."""
+    """Returns windows labelled with the times of the records that begin and end them."""
     begins, _, reads, _, homes, ended = edges
     return WindowEdges(
         begins=begins,

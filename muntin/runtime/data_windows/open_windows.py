@@ -1,8 +1,8 @@
 """The state of a tree of data windows between two steps of a stream, as Arrow bytes.
 
 It has the partial of every slice that an open window begins with, the start of every open window,
-and for every key what its next record is compared with. Columns are named by what they hold, so a
-tree that has lost some of its windows still finds what it needs.
+and for every key the facts that its next record is compared with. Columns are named after windows
+and components, so that a tree that has lost some of them still finds its own.
 """
 
 import json
@@ -35,9 +35,9 @@ class DiscretizerWindows:
     # The slice that each begins with.
     slices: Int64s
     starts: Int64s
-    # The ends if no more records come; `NO_END` where only a record can end the window.
+    # The ends if no more records arrive; `NO_END` where only a record can end the window.
     ends: Int64s
-    # Whether each would answer.
+    # Whether each gives an answer when it closes.
     asks: Bools
 
     def where(self, chosen: Bools | Int64s) -> "DiscretizerWindows":
@@ -58,10 +58,10 @@ class OpenWindows:
     keys: pa.Table
     count: int
     before: PreviousRecord
-    # For every stream: its memory of each key, its objects as JSON if a user's class finds its
-    # windows, and its open windows.
+    # For every stream: its integers for each key; its objects as JSON, None unless a user's class
+    # finds its windows; and its open windows.
     memory: Sequence[Mapping[str, Int64s]]
-    made: Sequence[list[str | None] | None]
+    user_objects: Sequence[list[str | None] | None]
     windows: Sequence[DiscretizerWindows]
     # The key of each slice, and its partials.
     slice_keys: Int64s
@@ -84,7 +84,7 @@ def no_open_windows(
             highest={sql: lowest(kind, 0) for sql, kind in kinds.items()},
         ),
         memory=[dict.fromkeys(stream.memory, none) for stream in streams],
-        made=[[] if isinstance(stream, CustomDiscretizer) else None for stream in streams],
+        user_objects=[[] if isinstance(stream, CustomDiscretizer) else None for stream in streams],
         windows=[
             DiscretizerWindows(keys=none, slices=none, starts=none, ends=none, asks=no)
             for _ in streams
@@ -116,8 +116,8 @@ def to_state(
             f"{label} {name}": open_windows.memory[number][label]
             for label in open_windows.memory[number]
         }
-        if open_windows.made[number] is not None:
-            known[f"{_MADE} {name}"] = pa.array(open_windows.made[number], pa.string())
+        if open_windows.user_objects[number] is not None:
+            known[f"{_MADE} {name}"] = pa.array(open_windows.user_objects[number], pa.string())
         windows["stream"].append(np.full(len(open_.keys), number, np.int32))
         for label in _LABELS:
             windows[label].append(getattr(open_, label))
@@ -168,7 +168,7 @@ def from_state(
         }
         # No window that asks for a new component begins with a slice from before it was asked for.
         partials[storage.component] = (
-            storage.from_state(columns) if columns else storage.missing(slices.num_rows)
+            storage.from_state(columns) if columns else storage.missing_partials(slices.num_rows)
         )
     owners = numbers(windows, "stream")
     stream_windows = []
@@ -202,7 +202,7 @@ def from_state(
             }
             for name, stream in zip(names, streams, strict=True)
         ],
-        made=[
+        user_objects=[
             None
             if not isinstance(stream, CustomDiscretizer)
             else known.column(f"{_MADE} {name}").to_pylist()

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 
 class Periods(NamedTuple):
@@ -17,12 +17,12 @@ class Periods(NamedTuple):
 
 
 class KeyMemory(NamedTuple):
-    """For each stretch, how many windows are open before it, the number of the next to begin, and
-    whether the key has had a value."""
+    """The state of each stretch's key before the stretch: how many windows are open, the number of
+    the next window to begin, and whether the key has had a value."""
 
-    opened: Any
-    following: Any
-    knowing: Any
+    open_counts: Any
+    next_numbers: Any
+    has_value: Any
 
 
 def _reach(values: Any, row: int, stop: int, target: Any) -> int:
@@ -44,7 +44,7 @@ def _reach(values: Any, row: int, stop: int, target: Any) -> int:
 
 
 def _first(value: Any, periods: Periods) -> int:
-    """Returns the number of the first window that has a value."""
+    """Returns the number of the first window that contains a value."""
     size, slide, offset, least = periods
     number = int((value - size - offset) // slide) + 1
     # A quotient of floats may have been rounded to the other side.
@@ -66,8 +66,8 @@ def _next_edge(old: int, new: int, periods: Any) -> Any:
 def _add_edges(
     edges: Any, count: int, numbers: Any, row: int, stretch: int, is_by_value: int
 ) -> Any:
-    """Adds an edge at a row for each window from the first to before the last of two numbers;
-    returns all edges, and how many there are."""
+    """Appends an edge at a row for each window number in `[numbers[0], numbers[1])`; returns the
+    edges, which may be a larger array, and how many there are."""
     first, last = numbers
     while count + last - first > edges.shape[1]:
         larger = np.empty((4, 2 * edges.shape[1]), np.int64)
@@ -80,24 +80,30 @@ def _add_edges(
     return edges, count
 
 
-_reach, _first, _add_edges = compiled(_reach), compiled(_first), compiled(_add_edges)
-_next_edge = inlined(_next_edge)
+_reach, _first, _add_edges = (
+    compile_kernel(_reach),
+    compile_kernel(_first),
+    compile_kernel(_add_edges),
+)
+_next_edge = inline(_next_edge)
 
 
 def _find(values: Any, missing: Any, firsts: Any, periods: Any, memory: Any) -> Any:
-    """Returns the begins and the ends of windows as two arrays of four rows: the records, the
-    numbers of the windows, the stretches, and whether a value is there, or else the data has ended.
+    """Returns where windows begin and where they end, as two arrays of shape (4, count), in the
+    order of the records.
 
-    `values` grow within a key; those that are `missing` come first. `following` and `knowing` of
-    the memory are updated to what holds after each stretch.
+    The rows of each array are: the record, the number of the window, the stretch, and 1 if the
+    value of that record is the cause, or 0 if the data of the key has ended. `values` grow within a
+    key, and those equal to `missing` come first. `next_numbers` and `has_value` of the memory are
+    replaced by those after each stretch.
     """
     size, slide, offset, _ = periods
     begins, ends = np.empty((4, 16), np.int64), np.empty((4, 16), np.int64)
     begun = over = row = 0
     for key in range(len(firsts) + 1):
         stop = firsts[key] if key < len(firsts) else len(values)
-        new, known = memory.following[key], memory.knowing[key]
-        old = new - memory.opened[key]
+        new, known = memory.next_numbers[key], memory.has_value[key]
+        old = new - memory.open_counts[key]
         while row < stop:
             if not known:
                 if values[row] == missing:
@@ -114,26 +120,28 @@ def _find(values: Any, missing: Any, firsts: Any, periods: Any, memory: Any) -> 
             ends, over = _add_edges(ends, over, (old, last), row, key, 1)
             old = last
             if old == new and offset + new * slide + size <= values[row]:
-                # A jump over windows that hold nothing.
+                # Skip the windows without records.
                 old = new = _first(values[row], periods)
             last = new
             while offset + last * slide <= values[row]:
                 last += 1
             begins, begun = _add_edges(begins, begun, (new, last), row, key, 1)
             new = last
-        memory.following[key], memory.knowing[key] = new, known
+        memory.next_numbers[key], memory.has_value[key] = new, known
         if key < len(firsts):
             ends, over = _add_edges(ends, over, (old, new), stop, key, 0)
         row = stop
     return begins[:, :begun], ends[:, :over]
 
 
-find = compiled(_find)
+find = compile_kernel(_find)
 
 
 def _grow(values: Any, present: Any, firsts: Any, highest: Any) -> None:
-    """Make each value the highest that its key has had; `highest` has it before each stretch, and
-    is updated to the one after."""
+    """Replaces each value by the highest that its key has had so far.
+
+    `highest` has a key's highest value before each stretch, and is replaced by the one after it.
+    """
     row = 0
     for key in range(len(highest)):
         stop = firsts[key] if key < len(firsts) else len(values)
@@ -146,12 +154,14 @@ def _grow(values: Any, present: Any, firsts: Any, highest: Any) -> None:
         highest[key] = most
 
 
-grow = compiled(_grow)
+grow = compile_kernel(_grow)
 
 
 def _number_rows(rows: Any, firsts: Any, seen: Any) -> None:
-    """Count the rows of each key from zero; `seen` has how many there were before each stretch, and
-    is updated to those after."""
+    """Fills `rows` with the number of each row among the rows of its key, from zero.
+
+    `seen` has how many rows the key had before each stretch, and is replaced by the count after it.
+    """
     row = 0
     for key in range(len(seen)):
         stop = firsts[key] if key < len(firsts) else len(rows)
@@ -163,13 +173,14 @@ def _number_rows(rows: Any, firsts: Any, seen: Any) -> None:
         seen[key] = count
 
 
-number_rows = compiled(_number_rows)
+number_rows = compile_kernel(_number_rows)
 
 
 def _rows_reaching(times: Any, rows: Any, stops: Any, limits: Any) -> Any:
-    """Returns each window's first row, from `rows` on, whose time reaches its limit, or its stop.
+    """Returns, for each window, the first row from `rows[i]` on whose time is at least `limits[i]`;
+    `stops[i]` if there is none.
 
-    Rows and stops grow, and so do the limits of one stop.
+    Rows and stops ascend, and so do the limits of windows with the same stop.
     """
     ends = np.empty(len(limits), np.int64)
     row = 0
@@ -179,4 +190,4 @@ def _rows_reaching(times: Any, rows: Any, stops: Any, limits: Any) -> Any:
     return ends
 
 
-rows_reaching = compiled(_rows_reaching)
+rows_reaching = compile_kernel(_rows_reaching)

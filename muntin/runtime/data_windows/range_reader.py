@@ -30,8 +30,10 @@ class RangeReader:
     def read(
         self, keys: Int64s, edges: Sequence[WindowEdges], values: Mapping[Component, Column]
     ) -> list[WindowReads]:
-        """Returns the windows of each stream that are read in a batch of rows, given where they
-        begin and are read. `keys` has a number for each row's key; rows of a key follow each other.
+        """Returns the windows that are read in a batch of rows, one object per stream.
+
+        `edges` say where the windows of each stream begin and are read. `keys` has a number for
+        each row's key; rows of a key follow each other.
         """
         rows = Partials(
             keys=keys,
@@ -66,7 +68,7 @@ class RangeReader:
         return reads
 
     def _keep(self, rows: Partials, foldings: Mapping[Component, Folding]) -> None:
-        """Keep a slice from each row that an open window begins with up to the next."""
+        """Unites the rows between the first rows of open windows into slices for the next batch."""
         live = np.unique(np.concatenate([waiting.slices for waiting in self._waiting]))
         if not len(live):
             self.open_slices = None

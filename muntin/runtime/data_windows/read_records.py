@@ -59,7 +59,7 @@ class RecordLayout:
 def read_records(
     batch: pa.RecordBatch, layout: RecordLayout, firsts: Int64s, before: PreviousRecord
 ) -> Records:
-    """Returns the records of a batch; update the highest values of measures in `before`."""
+    """Returns the records of a batch, and updates the highest values of measures in `before`."""
     times = _times(batch.column(layout.layout.start))
     return Records(
         firsts=firsts,
@@ -100,14 +100,14 @@ def no_records(layout: RecordLayout, keys: pa.Schema, highest: Mapping[str, Any]
 
 
 def lowest(kind: pa.DataType, rows: int) -> Any:
-    """Returns `rows` times the highest value of a measure before it has one."""
+    """Returns, `rows` times, the value that stands for no value of a measure yet."""
     if pa.types.is_integer(kind):
         return np.full(rows, np.iinfo(np.int64).min)
     return np.full(rows, -np.inf)
 
 
 def _measure(column: pa.Array, firsts: Int64s, highest: Any) -> Any:
-    """Returns a column that grows: each value is the highest that its key has had."""
+    """Returns a measure: each value is the highest that its key has had so far."""
     present = column.is_valid().to_numpy(zero_copy_only=False)
     if pa.types.is_integer(column.type):
         values: Any = _times(column)

@@ -120,7 +120,7 @@ def number_keys(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayou
             memory=[
                 {name: zeros(values) for name, values in memory.items()} for memory in known.memory
             ],
-            made=[texts(made) for made in known.made],
+            user_objects=[texts(made) for made in known.user_objects],
             windows=[_renumber(windows, old, place) for windows in known.windows],
             slice_keys=slice_keys[by_key],
             partials={c: column.where(by_key) for c, column in known.partials.items()},
@@ -209,7 +209,7 @@ class StepRows:
 
     @cached_property
     def take(self) -> Int64s:
-        """For each row, its place among the slices of keys that take part, then the records."""
+        """For each row, its place in the slices of active keys followed by the records."""
         slice_rows = self._slice_rows[self.active[self._new.known.slice_keys]]
         places = np.empty(self.count, np.int64)
         places[np.concatenate([slice_rows, self._record_rows])] = np.arange(self.count)
@@ -289,7 +289,8 @@ class StepRows:
         )
 
     def slices(self, live: Int64s) -> WindowEdges:
-        """Returns windows that each read one slice that is still needed, to the next of its key."""
+        """Returns a window for each slice that is still needed, from its row to the next slice of
+        its key."""
         stops = self._stops[self.keys[live]]
         reads = stops.copy()
         same = np.flatnonzero(stops[1:] == stops[:-1])
@@ -322,7 +323,7 @@ class _Reads:
     """Reads of windows, by the windows' numbers."""
 
     rows: Int64s
-    # Whether it is only because the key has no more records for now.
+    # Whether the read is only because the key has no more records in this step.
     flushed: Bools
     windows: Int64s
     ends: Int64s

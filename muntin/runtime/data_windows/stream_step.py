@@ -54,7 +54,7 @@ class StepResult:
     """The answers of a step, and the state after it."""
 
     answers: list[pa.RecordBatch]
-    # None if nothing is left to remember.
+    # None if no key has a state.
     state: bytes | None
     # The least watermark that closes an open window.
     due: int | None
@@ -105,7 +105,7 @@ class _Outcome:
 
 
 class _Step:
-    """One step; the state of keys is in arrays with an element for each key."""
+    """One step of a tree."""
 
     def __init__(
         self,
@@ -122,7 +122,8 @@ class _Step:
         self._known = new.known
 
     def run(self, until: int) -> _Outcome:
-        """Find windows, cut slices, answer what has closed, and keep what stays open."""
+        """Finds windows, cuts slices, and returns the answers of windows that have closed and the
+        state of those that stay open."""
         new, known = self._new, self._known
         records = self._records()
         all_edges = [self._find(number, records) for number in range(len(self._streams))]
@@ -164,7 +165,7 @@ class _Step:
         new, stream = self._new, self._streams[number][1]
         windows, memory = self._known.windows[number], self._known.memory[number]
         talk = new.has_records[windows.keys]
-        made = self._known.made[number]
+        made = self._known.user_objects[number]
         carried = DiscretizerState(
             open=np.bincount(new.stretch[windows.keys[talk]], minlength=records.stretches),
             starts=windows.starts[talk],
@@ -174,13 +175,13 @@ class _Step:
             assert made is not None
             texts = [made[key] for key in new.keys_with_records]
             objects = [None if text is None else restore(text, stream.window) for text in texts]
-            carried.made = [None, *objects, None]
+            carried.user_objects = [None, *objects, None]
         edges = stream.find(records, carried)
         for name, values in memory.items():
             values[new.keys_with_records] = carried.memory[name][1:-1]
         if isinstance(stream, CustomDiscretizer):
             assert made is not None
-            for key, custom in zip(new.keys_with_records, carried.made[1:-1], strict=True):
+            for key, custom in zip(new.keys_with_records, carried.user_objects[1:-1], strict=True):
                 made[key] = save(custom, stream.window)
         return edges
 
@@ -201,7 +202,7 @@ class _Step:
         for (number, _), parts in zip(self._streams, reads, strict=True):
             if not len(parts[0].rows):
                 continue
-            # The key of the record before.
+            # A window's key is that of the row before its read.
             keys = self._known.keys.take(pa.array(rows.keys[parts[0].rows - 1])).combine_chunks()
             columns = {name: keys.column(name).combine_chunks() for name in keys.column_names}
             node, layout = self._tree.nodes[number], self._layout.layout
@@ -227,8 +228,9 @@ class _Step:
             count=len(chosen),
             before=known.before.each(lambda facts: facts[chosen]),
             memory=[{name: memory[name][chosen] for name in memory} for memory in known.memory],
-            made=[
-                None if texts is None else [texts[key] for key in chosen] for texts in known.made
+            user_objects=[
+                None if texts is None else [texts[key] for key in chosen]
+                for texts in known.user_objects
             ],
             windows=[replace(opened, keys=place[opened.keys]) for opened in windows],
             slice_keys=place[slice_keys],

@@ -79,7 +79,7 @@ class DataTreeRuntime:
     def _answer(
         self, records: Records, keys: Int64s, values: Mapping[Component, Column]
     ) -> Iterator[pa.RecordBatch]:
-        """Run every discretizer and reader over the records once; yield the answers."""
+        """Runs every discretizer and reader over the records once, and yields the answers."""
         edges = [stream.feed(records) for _, stream in self._streams]
         reads = read_windows(self.readers, keys[1:], edges, values)
         for (number, _), parts in zip(self._streams, reads, strict=True):
@@ -147,9 +147,9 @@ def window_readers(
 ) -> Readers:
     """Returns the readers of all streams; each also reads the streams in `also`.
 
-    Components that the same streams ask for share slices. Windows that keep a partial per record
-    would make the others keep one, so they have slices of their own. Components that no store of
-    slices combines are read from the records.
+    Components that the same streams need share slices. Windows that store a partial per record have
+    slices of their own, or all windows would store as many. Components that no store of slices can
+    combine are read from the records.
     """
     asked: dict[ComponentStorage, tuple[list[int], list[int]]] = {}
     for index, (number, _) in enumerate(streams):

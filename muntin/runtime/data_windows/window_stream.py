@@ -13,7 +13,7 @@ from muntin.runtime.columns.partials import Bools, Column, Int64s
 
 # The end of a window that was still open when its data ended.
 NO_END = np.iinfo(np.int64).min
-# When a window is due that only a record can end.
+# The watermark that closes a window that only a record can end.
 NEVER = np.iinfo(np.int64).max
 NOTHING = np.empty(0, np.int64)
 
@@ -36,7 +36,7 @@ class PreviousRecord:
         )
 
     def update(self, places: Int64s, newer: "PreviousRecord") -> None:
-        """Replace the facts at some places by newer ones."""
+        """Replaces the facts at some places by newer ones."""
         self.lasts[places] = newer.lasts
         for sql, met in self.met.items():
             met[places] = newer.met[sql]
@@ -48,9 +48,9 @@ class PreviousRecord:
 class Records:
     """A batch of records by (key, time), in stretches of one key each.
 
-    `firsts` are the rows at which a new key starts, and its stretch. A stretch may have no rows;
-    the first one continues the key of the batch before. No more records will come of any key but
-    the last, so a batch without rows whose `firsts` is `[0]` says that the data has ended.
+    Each of `firsts` is a row at which a new key starts, and with it a stretch. The first stretch
+    continues the key of the previous batch. A stretch may have no rows. All keys but the last get
+    no more records, so a batch without rows whose `firsts` is `[0]` means that the data has ended.
     """
 
     firsts: Int64s
@@ -98,13 +98,13 @@ class Records:
         return np.searchsorted(self.firsts, rows, side="right")
 
     def times_at(self, rows: Int64s, ended: Bools) -> Int64s:
-        """Returns the times of the records that ended windows; `NO_END` where the data did."""
+        """Returns the times of records that ended windows, `NO_END` where `ended` is false."""
         times = np.full(len(rows), NO_END, np.int64)
         times[ended] = self.times[rows[ended]]
         return times
 
     def lasts_before(self, rows: Int64s, stretches: Int64s) -> Int64s:
-        """Returns the latest time in the record before each row, also across its stretch."""
+        """Returns the latest time of the record before each row, maybe in an earlier batch."""
         lasts: Int64s = _before(self.lasts, self.before.lasts, self.lows, rows, stretches)
         return lasts
 
@@ -156,7 +156,7 @@ class WindowEdges:
 class DiscretizerState:
     """The state of a discretizer at the start of each stretch.
 
-    `memory` and `made` are updated to what is known after each stretch.
+    `memory` and `user_objects` are updated to what is known after each stretch.
     """
 
     # How many windows are open, and the starts of all of them.
@@ -164,7 +164,7 @@ class DiscretizerState:
     starts: Int64s
     memory: dict[str, Int64s] = field(default_factory=dict)
     # Objects of a user's class; None where the key is new.
-    made: list[Any] = field(default_factory=list)
+    user_objects: list[Any] = field(default_factory=list)
 
     @cached_property
     def stretches(self) -> Int64s:
@@ -175,7 +175,7 @@ class DiscretizerState:
 class Discretizer:
     """Finds windows of one kind as records arrive."""
 
-    # The integers that it remembers of each key besides open windows; zero for a new key.
+    # The names of the integers that it stores for each key besides open windows; zero if new.
     memory: ClassVar[tuple[str, ...]] = ()
     # Whether it may forget a key that has no open windows.
     forgets = True
@@ -186,7 +186,7 @@ class Discretizer:
         self._open = 0
         self._starts: Int64s = NOTHING
         self._memory = dict.fromkeys(self.memory, 0)
-        self._made: Any = None
+        self._user_object: Any = None
 
     def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """Returns where windows begin and end in a batch, and updates the state `carried`."""
@@ -203,11 +203,11 @@ class Discretizer:
             open=_first(self._open, last),
             starts=self._starts,
             memory={name: _first(value, last) for name, value in self._memory.items()},
-            made=[self._made, *[None] * last],
+            user_objects=[self._user_object, *[None] * last],
         )
         edges = self.find(records, carried)
         self._memory = {name: int(values[last]) for name, values in carried.memory.items()}
-        self._made = carried.made[last]
+        self._user_object = carried.user_objects[last]
         low = records.lows[last]
         begun = edges.starts[edges.begins >= low]
         over = edges.stretches == last
@@ -255,7 +255,7 @@ class WaitingWindows:
         self._first = 0
 
     def take(self, edges: WindowEdges, slices: Int64s) -> ReadWindows:
-        """Add the windows that begin in a batch, and return those that are read."""
+        """Adds the windows that begin in a batch; returns those that are read, by read."""
         open_slices = np.concatenate([self.slices, slices])
         starts = np.concatenate([self._starts, edges.starts])
         count = len(edges.reads)

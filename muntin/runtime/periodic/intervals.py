@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 
 class Position(NamedTuple):
@@ -45,8 +45,8 @@ def _skip_below(values: Any, row: int, stop: int, limit: int) -> int:
     return row
 
 
-_begin_after, _first_start = inlined(_begin_after), inlined(_first_start)
-_skip_below = inlined(_skip_below)
+_begin_after, _first_start = inline(_begin_after), inline(_first_start)
+_skip_below = inline(_skip_below)
 
 
 def _close(
@@ -95,7 +95,7 @@ def _close(
     return count, row, at_key, at_begin, True
 
 
-close = compiled(_close)
+close = compile_kernel(_close)
 
 
 def _pick(
@@ -125,4 +125,4 @@ def _pick(
     return count
 
 
-pick = compiled(_pick)
+pick = compile_kernel(_pick)

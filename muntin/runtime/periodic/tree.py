@@ -87,7 +87,7 @@ class TreeRuntime:
         nothing = Partials(
             keys=np.empty(0, np.int64),
             starts=np.empty(0, np.int64),
-            columns={each.component: each.missing(0) for each in self._layout.storages},
+            columns={each.component: each.missing_partials(0) for each in self._layout.storages},
         )
         yield from self._descend(None, nothing, Position(END, END))
 

@@ -7,15 +7,15 @@ import pyarrow as pa
 
 from muntin.runtime.columns.arrow_arrays import fixed_rows, rows_of
 from muntin.runtime.columns.value_sets import SetColumn
-from muntin.techniques.compiled.compile import compiled
+from muntin.techniques.kernels.compile import compile_kernel
 
 # The bytes of a bitmap of Spark's.
 _SIZE = 4096
 
 
 def bitmaps_of_positions(column: SetColumn) -> pa.Array:
-    """Returns the bitmap of each row's positions; where one is outside of every bitmap, it is the
-    position as text, from which Spark makes its error."""
+    """Returns the bitmap of each row's positions. A row with a position outside of a bitmap is that
+    position as text, and Spark raises its error for it."""
     bitmaps = np.zeros((len(column), _SIZE), np.uint8)
     wrong = np.full(len(column), -1, np.int64)
     _set(column.codes, column.offsets, bitmaps, wrong)
@@ -66,5 +66,5 @@ def _combine_bits(codes: Any, offsets: Any, values: Any, bitmaps: Any, is_union:
                     bitmaps[row, place] = 0
 
 
-_set: Any = compiled(_set_bits)
-_combine: Any = compiled(_combine_bits)
+_set: Any = compile_kernel(_set_bits)
+_combine: Any = compile_kernel(_combine_bits)

@@ -14,7 +14,7 @@ from muntin.aggregates.parameters import CountMin
 from muntin.runtime.columns.arrow_arrays import fixed_rows, rows_of
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.value_sets import SetColumn
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 _VERSION = 1
 # The numbers of java.util.Random: its states have 48 bits, of which the highest 31 are given out.
@@ -26,7 +26,7 @@ _C1, _C2, _C3 = np.uint32(0xCC9E2D51), np.uint32(0x1B873593), np.uint32(0xE6546B
 _F1, _F2 = np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35)
 
 
-def sketches(column: SetColumn, shape: CountMin) -> pa.Array:
+def count_min_sketches(column: SetColumn, shape: CountMin) -> pa.Array:
     """Returns the sketch of each row's values."""
     assert column.counts is not None
     factors = _factors(shape.seed, shape.depth)
@@ -90,7 +90,7 @@ def _rotate(word: Any, bits: Any) -> Any:
     return np.uint32((word << np.uint32(bits)) | (word >> np.uint32(32 - bits)))
 
 
-_turn = inlined(_rotate)
+_turn = inline(_rotate)
 
 
 def _mix_word(state: Any, word: Any) -> Any:
@@ -98,7 +98,7 @@ def _mix_word(state: Any, word: Any) -> Any:
     return np.uint32(_turn(np.uint32(state ^ word), 13) * np.uint32(5) + _C3)
 
 
-_mix = inlined(_mix_word)
+_mix = inline(_mix_word)
 
 
 def _murmur(data: Any, start: Any, end: Any, seed: Any) -> Any:
@@ -120,7 +120,7 @@ def _murmur(data: Any, start: Any, end: Any, seed: Any) -> Any:
     return np.uint32(state ^ (state >> np.uint32(16)))
 
 
-_hash_run = inlined(_murmur)
+_hash_run = inline(_murmur)
 
 
 def _hash_values(values: Any, width: Any, places: Any) -> None:
@@ -133,5 +133,5 @@ def _hash_values(values: Any, width: Any, places: Any) -> None:
             places[row, index] = abs(word) % width
 
 
-_count: Any = compiled(_count_values)
-_hash: Any = compiled(_hash_values)
+_count: Any = compile_kernel(_count_values)
+_hash: Any = compile_kernel(_hash_values)

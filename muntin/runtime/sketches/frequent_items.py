@@ -1,9 +1,9 @@
 """The most frequent values of windows, from exact counts: as lists, as `approx_top_k` answers them,
 and as sketches, as `approx_top_k_accumulate` does.
 
-Sketches have the form of DataSketches' `ItemsSketch`: values with their counts, less an offset that
-is the most that a count may be off by. Here all counts are known, and so are those of values that
-no longer fit: the offset is the greatest of them, and zero if all fit.
+Sketches have the form of DataSketches' `ItemsSketch`: values with their counts, less an offset,
+which is the greatest error of a count. Here all counts are exact: the offset is the greatest count
+of a value that does not fit the sketch, and zero if all fit.
 """
 
 from functools import cache
@@ -54,13 +54,13 @@ _DIGITS_OF_AN_INT = 9
 
 
 def items_sketches(sets: WindowSets, parameters: tuple[str, ...], kind: str) -> pa.Array:
-    """Returns the sketch of each window's values, of a type of Spark's by its name."""
+    """Returns the sketch of each window's values; `kind` is the name of their type in Spark."""
     most_bits = _bits_of(items_tracked(parameters))
-    entries, column = sets.folding.ranked, sets.folding.column
+    entries, column = sets.folding.ranked_entries, sets.folding.column
     room = _room(most_bits)
     # The first value that has no room is the most that any count is off by.
     starts = offsets_of(np.minimum(sets.sizes, room + 1))
-    places, counts = ranked_counts.leaders(entries, sets.lows, sets.highs, starts)
+    places, counts = ranked_counts.find_most_frequent(entries, sets.lows, sets.highs, starts)
     offsets = np.zeros(len(sets), np.int64)
     full = sets.sizes > room
     offsets[full] = counts[starts[1:][full] - 1]
@@ -131,16 +131,16 @@ def top_items(sets: WindowSets, parameters: tuple[str, ...]) -> pa.Array:
     The most frequent comes first, and of several as frequent ones the least. `parameters` are those
     of the call.
     """
-    entries, column = sets.folding.ranked, sets.folding.column
+    entries, column = sets.folding.ranked_entries, sets.folding.column
     starts = offsets_of(np.minimum(sets.sizes, top_k(parameters)))
-    places, counts = ranked_counts.leaders(entries, sets.lows, sets.highs, starts)
+    places, counts = ranked_counts.find_most_frequent(entries, sets.lows, sets.highs, starts)
     items = decode(column.codes[entries.entries[places]], column.coding)
     return _lists(starts, items, counts)
 
 
 def with_nulls(tops: pa.Array, nulls: Int64s, parameters: tuple[str, ...]) -> pa.Array:
-    """Returns the most frequent values of each window among these and null, which occurs so often.
-    Null comes behind values that are as frequent."""
+    """Returns the most frequent of each window's values and null, which occurs `nulls[i]` times.
+    Null comes after values that are as frequent."""
     k = top_k(parameters)
     sizes = tops.value_lengths().to_numpy(zero_copy_only=False)
     rows = np.flatnonzero(nulls)

@@ -15,7 +15,7 @@ from muntin.runtime.columns.arrow_arrays import Bytes, arrow_of, number_at, put_
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.value_sets import SetColumn, offsets_of, sums_of
 from muntin.runtime.sketches.murmur import hash_entries
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 Coupons = NDArray[np.uint32]
 Float64s = NDArray[np.float64]
@@ -35,8 +35,8 @@ _BYTES = 2 << 2
 # The bits of a place in a list and in the smallest table; smaller sketches have no table.
 _LIST_BITS, _TABLE_BITS = 3, 5
 _LEAST_WITH_TABLE = 8
-# The bits of a register's address if there is no sketch that says so, and what stands for them
-# where there is no answer.
+# The bits of a register's address if no sketch determines them, and the values that mark rows
+# without a union.
 _DEFAULT_BITS = 12
 _NO_SKETCH, _DIFFERENT = -1, -2
 # The offsets of the sums over registers, and of the registers.
@@ -80,8 +80,11 @@ def sketches_of_values(column: SetColumn, bits: int) -> pa.Array:
 
 
 def united_sketches(column: SetColumn, *, may_differ: bool) -> pa.Array:
-    """Returns the union of each row's sketches. Where one of them is no sketch, or they have
-    different numbers of registers and must not, it is short, and Spark makes its error of it."""
+    """Returns the union of each row's sketches.
+
+    A row is one byte if one of its sketches is no sketch, and empty if they differ in their number
+    of registers but must not: Spark raises its error for it.
+    """
     runs = _read(column.coding.values)
     return _unite(column.offsets, column.codes, runs, _DEFAULT_BITS, may_differ=may_differ)
 
@@ -102,7 +105,6 @@ def _unite(
         tables[is_full] += 1
     sizes = np.where(counts < 1 << _LIST_BITS, 8 + (4 << _LIST_BITS), 12 + (4 << tables))
     sizes = np.where(counts < 0, _DATA + (1 << np.maximum(bits, 0)), sizes)
-    # One byte for what is no sketch, none for sketches that differ.
     sizes = np.where(bits < 0, np.where(bits == _NO_SKETCH, 1, 0), sizes)
     places = offsets_of(sizes)
     data = np.zeros(places[-1], np.uint8)
@@ -115,8 +117,11 @@ def _unite(
 
 
 def _write_sums(data: Bytes, places: Int64s, ranks: Float64s) -> None:
-    """Writes what is estimated from, with how many registers of each rank a sketch has: the sums of
-    their inverse powers of two, those from 32 on apart, and how many registers are zero."""
+    """Writes the figures from which a sketch is estimated: the sums of inverse powers of two of its
+    ranks, up to 31 and from 32 on, and how many registers are zero.
+
+    `ranks` has the number of registers of each rank, one row per sketch.
+    """
     fields = np.zeros(len(places), np.dtype([("sums", "<f8", (2,)), ("zeros", "<i4")]))
     powers = 0.5 ** np.arange(_MOST_RANK + 1)
     fields["sums"][:, 0] = ranks[:, :32] @ powers[:32]
@@ -187,7 +192,7 @@ def _insert_coupon(table: Any, bits: Any, coupon: Any) -> Any:
     return True
 
 
-_insert = inlined(_insert_coupon)
+_insert = inline(_insert_coupon)
 
 
 def _gather_coupons(numbers: Any, runs: Any, limit: Any, table: Any, kept: Any) -> Any:
@@ -209,7 +214,7 @@ def _gather_coupons(numbers: Any, runs: Any, limit: Any, table: Any, kept: Any) 
     return count
 
 
-_gather = inlined(_gather_coupons)
+_gather = inline(_gather_coupons)
 
 
 def _choose_coupons(offsets: Any, numbers: Any, runs: Any, limits: Any, few: Any) -> None:
@@ -298,7 +303,8 @@ def _read(images: pa.Array | None) -> _CouponRuns:
 
 
 def _measure_images(rows: Any, most: Any, bits: Any, has_registers: Any) -> None:
-    """Finds how many coupons images have at most, and their bits of address, -1 if one is none."""
+    """Finds the most coupons that each image can have, and its bits of address, -1 if it is not an
+    image of a sketch."""
     data = rows.data
     for row in range(len(rows.starts)):
         at, size = rows.starts[row], rows.ends[row] - rows.starts[row]
@@ -368,10 +374,10 @@ def _unpack_coupons(rows: Any, room: Any, bits: Any, coupons: Any, counts: Any) 
         counts[row] = count
 
 
-_coupons: Any = compiled(_make_coupons)
-_plan: Any = compiled(_plan_rows)
-_choose: Any = compiled(_choose_coupons)
-_write: Any = compiled(_write_sketches)
-_raise: Any = compiled(_raise_registers)
-_measure: Any = compiled(_measure_images)
-_unpack: Any = compiled(_unpack_coupons)
+_coupons: Any = compile_kernel(_make_coupons)
+_plan: Any = compile_kernel(_plan_rows)
+_choose: Any = compile_kernel(_choose_coupons)
+_write: Any = compile_kernel(_write_sketches)
+_raise: Any = compile_kernel(_raise_registers)
+_measure: Any = compile_kernel(_measure_images)
+_unpack: Any = compile_kernel(_unpack_coupons)

@@ -1,10 +1,10 @@
 """KLL sketches of windows, of values with how often each occurs, or of sketches, in the form of
 Apache DataSketches.
 
-A sketch has levels. An item of level h stands for 2^h values. Those of Spark halve full levels at
-random, so each halving adds an error. Here all values of a window are known and in order: items
-stand for values that follow each other, in the middle of them. So a rank is off by at most half of
-what the heaviest item stands for.
+A sketch has levels. An item of level h stands for 2^h values. Spark's sketches halve full levels at
+random, so each halving adds an error. Here all values of a window are known and in order: an item
+is the middle one of the consecutive values that it stands for. So a rank is off by at most half of
+the number of values that the heaviest item stands for.
 """
 
 from functools import cache
@@ -36,7 +36,7 @@ from muntin.runtime.sketches.kll_images import (
     WeightedItems,
     read_images,
 )
-from muntin.techniques.compiled.compile import compiled
+from muntin.techniques.kernels.compile import compile_kernel
 from muntin.techniques.sweeps import ranked_counts
 
 # Windows have fewer values than this.
@@ -53,14 +53,13 @@ class _Levels(NamedTuple):
 
 
 def kll_sketches(sets: WindowSets, k: int, kind: DTypeLike) -> pa.Array:
-    """Returns the sketch of each window's values, with items of a type of numpy.
+    """Returns the sketch of each window's values, with items of a numpy type.
 
-    NaN are left out, as by Spark. The least and the greatest value are exact, and so is their
-    number.
+    NaN are left out, as by Spark. The least value, the greatest and the number of values are exact.
     """
     totals = _totals(sets, np.dtype(kind))
     shapes = _shapes(totals, k)
-    ranked = sets.folding.ranked
+    ranked = sets.folding.ranked_entries
     starts, positions = shapes.starts, shapes.positions
     ranks = ranked_counts.ranks_at(ranked, sets.lows, sets.highs, starts, positions)
     codes = sets.folding.column.codes[ranked.entries[ranks]]
@@ -69,9 +68,11 @@ def kll_sketches(sets: WindowSets, k: int, kind: DTypeLike) -> pa.Array:
 
 
 def united_sketches(column: SetColumn, k: int | None, kind: DTypeLike) -> pa.Array:
-    """Returns the union of each row's sketches, with items of a type of numpy; without a `k`, with
-    that of the sketches, the least if they differ. Where one of them is no sketch, nothing, from
-    which Spark makes its error."""
+    """Returns the union of each row's sketches, with items of a numpy type.
+
+    Without `k`, a union has the least k of its sketches. A row with bytes that are no sketch is
+    empty, and Spark raises its error for it.
+    """
     runs = read_images(column.coding.values, kind)
     rows = np.repeat(np.arange(len(column)), np.diff(column.offsets))
     ks = np.full(len(column), _MANY)
@@ -144,8 +145,9 @@ def _merge(column: SetColumn, runs: WeightedItems, rows: Int64s) -> _RowItems:
 
 
 class _Shapes(NamedTuple):
-    """How many levels sketches have, less one, and how many items each level has; and which of the
-    values in order are the items of a sketch: `positions[starts[i] : starts[i + 1]]`."""
+    """`heights[i]` is the number of levels of sketch i less one, and `sizes[i]` has the number of
+    items of each level. Its items are the values at `positions[starts[i] : starts[i + 1]]` of all
+    its values in order."""
 
     heights: Int64s
     sizes: Int64s
@@ -166,8 +168,8 @@ def _shapes(totals: Int64s, k: int) -> _Shapes:
 
 
 def _totals(sets: WindowSets, kind: np.dtype[Any]) -> Int64s:
-    """Returns how many values each window has that are not NaN. NaN are the last in order."""
-    column, ranked = sets.folding.column, sets.folding.ranked
+    """Returns how many values other than NaN each window has. NaN are the last in order."""
+    column, ranked = sets.folding.column, sets.folding.ranked_entries
     if kind.kind == "f":
         missing: Bools = np.isnan(floats(column.codes))
         ranked = ranked._replace(counts=np.where(missing, 0, ranked.counts))
@@ -202,7 +204,7 @@ def _weight(sizes: list[int]) -> int:
 
 
 def _fill_levels(totals: Any, heights: Any, capacities: Any, sizes: Any) -> None:
-    """Choose how many items each level has: as many as fit, from the highest level down."""
+    """Chooses how many items each level has: as many as fit, from the highest level down."""
     for window in range(len(totals)):
         left = totals[window]
         height = heights[window]
@@ -212,13 +214,13 @@ def _fill_levels(totals: Any, heights: Any, capacities: Any, sizes: Any) -> None
             left -= sizes[window, level] << level
 
 
-_fill: Any = compiled(_fill_levels)
+_fill: Any = compile_kernel(_fill_levels)
 
 
 def _place_items(totals: Any, heights: Any, sizes: Any, starts: Any, positions: Any) -> None:
-    """Choose where items stand among the values in order, and write them level by level.
+    """Chooses the positions of items among the values in order, and writes them level by level.
 
-    Half of each level is at either end, the lightest items outermost: the tails are the most exact.
+    Half of each level is at either end, the lightest items outermost, so the tails are most exact.
     """
     for window in range(len(totals)):
         total = totals[window]
@@ -247,7 +249,7 @@ def _place_items(totals: Any, heights: Any, sizes: Any, starts: Any, positions: 
             below += (size - upper) << level
 
 
-_place: Any = compiled(_place_items)
+_place: Any = compile_kernel(_place_items)
 
 
 def _write(totals: Int64s, shapes: _Shapes, items: np.ndarray, k: int) -> pa.Array:

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 from muntin.runtime.columns.arrow_arrays import number_at, rows_of
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.value_sets import offsets_of
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 FAMILY = 15
 # The least capacity of a level.
@@ -32,8 +32,8 @@ _MOST_LEVELS = 61
 
 
 class WeightedItems(NamedTuple):
-    """Runs of items: run i is `items[offsets[i] : offsets[i + 1]]`, and each stands for as many
-    values as its weight says. A run is of a sketch with accuracy `ks[i]`, 0 if it is none."""
+    """Runs of items: run i is `items[offsets[i] : offsets[i + 1]]`, of a sketch with accuracy
+    `ks[i]`, 0 if it is not a sketch. An item's weight is how many values it stands for."""
 
     items: np.ndarray
     weights: Int64s
@@ -45,7 +45,7 @@ class WeightedItems(NamedTuple):
 
 
 def read_images(images: pa.Array | None, kind: DTypeLike) -> WeightedItems:
-    """Returns the items of sketches of a type of numpy; what is no sketch has none."""
+    """Returns the items of sketches, of a numpy type; bytes that are no sketch have none."""
     rows = rows_of(images)
     size = np.dtype(kind).itemsize
     ks, counts = np.zeros((2, len(rows.starts)), np.int64)
@@ -88,7 +88,7 @@ def _total_weight(data: Any, edges: Any, levels: Any, items: Any) -> Any:
     return total
 
 
-_total = inlined(_total_weight)
+_total = inline(_total_weight)
 
 
 def _measure_images(rows: Any, size: Any, ks: Any, counts: Any) -> None:
@@ -114,13 +114,13 @@ def _measure_images(rows: Any, size: Any, ks: Any, counts: Any) -> None:
                 ks[row], counts[row] = k, items
 
 
-_measure: Any = compiled(_measure_images)
+_measure: Any = compile_kernel(_measure_images)
 
 
 def _read_images(
     rows: Any, size: Any, offsets: Any, places: Any, weights: Any, bounds: Any
 ) -> None:
-    """Finds at which bytes items stand, and how many values each stands for."""
+    """Finds the place of each item in the bytes, and its weight."""
     data = rows.data
     for row in range(len(rows.starts)):
         start, place = rows.starts[row], offsets[row]
@@ -146,4 +146,4 @@ def _read_images(
             weights[place + index] = np.int64(1) << level
 
 
-_read: Any = compiled(_read_images)
+_read: Any = compile_kernel(_read_images)

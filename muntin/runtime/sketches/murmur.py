@@ -10,7 +10,7 @@ from muntin.runtime.columns.arrow_arrays import rows_of
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.value_codes import floats
 from muntin.runtime.columns.value_sets import SetColumn
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 Words = NDArray[np.uint64]
 
@@ -44,7 +44,7 @@ def _rotate(word: Any, bits: Any) -> Any:
     return (word << np.uint64(bits)) | (word >> np.uint64(64 - bits))
 
 
-_turn = inlined(_rotate)
+_turn = inline(_rotate)
 
 
 def _first_word(word: Any) -> Any:
@@ -55,7 +55,7 @@ def _second_word(word: Any) -> Any:
     return _turn(word * _C2, 33) * _C1
 
 
-_first, _second = inlined(_first_word), inlined(_second_word)
+_first, _second = inline(_first_word), inline(_second_word)
 
 
 def _mix_word(word: Any) -> Any:
@@ -64,7 +64,7 @@ def _mix_word(word: Any) -> Any:
     return word ^ (word >> np.uint64(33))
 
 
-_mix = inlined(_mix_word)
+_mix = inline(_mix_word)
 
 
 def _hash_of_rest(one: Any, two: Any, first: Any, second: Any, length: Any) -> Any:
@@ -78,7 +78,7 @@ def _hash_of_rest(one: Any, two: Any, first: Any, second: Any, length: Any) -> A
     return one, two + one
 
 
-_finish = inlined(_hash_of_rest)
+_finish = inline(_hash_of_rest)
 
 
 def _word_at(data: Any, start: Any, end: Any) -> Any:
@@ -89,7 +89,7 @@ def _word_at(data: Any, start: Any, end: Any) -> Any:
     return word
 
 
-_word = inlined(_word_at)
+_word = inline(_word_at)
 
 
 def _hash_integers(values: Any, words: Any) -> None:
@@ -117,5 +117,5 @@ def _hash_runs(values: Any, words: Any) -> None:
         words[row, 0], words[row, 1] = _finish(one, two, first, second, np.uint64(end - start))
 
 
-_integers: Any = compiled(_hash_integers)
-_runs: Any = compiled(_hash_runs)
+_integers: Any = compile_kernel(_hash_integers)
+_runs: Any = compile_kernel(_hash_runs)

@@ -17,7 +17,7 @@ from muntin.runtime.columns.arrow_arrays import arrow_of, number_at, put_number,
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.value_sets import SetColumn, offsets_of, sums_of
 from muntin.runtime.sketches.murmur import hash_entries
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 # The theta of a sketch that has all hashes.
 WHOLE = np.int64((1 << 63) - 1)
@@ -67,25 +67,27 @@ def sketches_of_values(column: SetColumn, bits: int) -> pa.Array:
 
 
 def united_sketches(column: SetColumn, bits: int) -> pa.Array:
-    """Returns the union of each row's sketches, with up to `2 ** bits` hashes; where one of them is
-    no sketch, nothing, from which Spark makes its error."""
+    """Returns the union of each row's sketches, with up to `2 ** bits` hashes. A row with bytes
+    that are no sketch is empty, and Spark raises its error for it."""
     runs = read_images(column.coding.values)
     # Sketches share hashes: of twice as many, enough differ as a rule.
     return _combine(column.offsets, column.codes, runs, 1 << bits, (2 << bits) + 1)
 
 
 def common_sketches(column: SetColumn) -> pa.Array:
-    """Returns the intersection of each row's sketches; where one of them is no sketch, nothing,
-    from which Spark makes its error."""
+    """Returns the intersection of each row's sketches. A row with bytes that are no sketch is
+    empty, and Spark raises its error for it."""
     return _combine(column.offsets, column.codes, read_images(column.coding.values), _NO_LIMIT)
 
 
 def _combine(
     offsets: Int64s, numbers: Int64s, runs: HashRuns, most: int, enough: int | None = None
 ) -> pa.Array:
-    """Returns sketches of up to `most` hashes; row i is of `runs[numbers[offsets[i] : ...]]`.
+    """Returns sketches of up to `most` hashes; row i combines the runs numbered
+    `numbers[offsets[i] : offsets[i + 1]]`.
 
-    They are unions if so many hashes are `enough` to look at first, else intersections.
+    With `enough`, sketches are unions, and only so many of the least hashes are sorted at first;
+    without, they are intersections.
     """
     totals = sums_of(np.diff(runs.offsets)[numbers], offsets)
     if enough is None:
@@ -137,7 +139,7 @@ def _keep_least(ordered: Any, needed: Any, most: Any, theta: Any, kept: Any) -> 
     return count, theta
 
 
-_measure_row, _gather, _keep = inlined(_measure_runs), inlined(_gather_hashes), inlined(_keep_least)
+_measure_row, _gather, _keep = inline(_measure_runs), inline(_gather_hashes), inline(_keep_least)
 
 
 def _fill_sketches(
@@ -165,11 +167,11 @@ def _fill_sketches(
         sketches.counts[row], sketches.thetas[row] = count, cut
 
 
-_fill: Any = compiled(_fill_sketches)
+_fill: Any = compile_kernel(_fill_sketches)
 
 
 def read_images(images: pa.Array | None) -> HashRuns:
-    """Returns the hashes of sketches; what is no sketch has none."""
+    """Returns the hashes of sketches; bytes that are no sketch have none."""
     rows = rows_of(images)
     counts = np.zeros(len(rows.starts), np.int64)
     thetas = np.full(len(rows.starts), WHOLE)
@@ -192,7 +194,7 @@ def write_images(sketches: SketchHashes, chosen: Bools) -> pa.Array:
 
 
 def _measure_images(rows: Any, counts: Any, thetas: Any) -> None:
-    """Finds how many hashes images have, -1 if one is no image, and their thetas."""
+    """Finds the theta of each image, and how many hashes it has, -1 if it is not one."""
     data = rows.data
     for row in range(len(rows.starts)):
         start, size = rows.starts[row], rows.ends[row] - rows.starts[row]
@@ -327,7 +329,7 @@ def _write_hashes(sketches: Any, widths: Any, offsets: Any, data: Any) -> None:
                 bit += taken
 
 
-_measure: Any = compiled(_measure_images)
-_read: Any = compiled(_read_hashes)
-_size: Any = compiled(_size_images)
-_write: Any = compiled(_write_hashes)
+_measure: Any = compile_kernel(_measure_images)
+_read: Any = compile_kernel(_read_hashes)
+_size: Any = compile_kernel(_size_images)
+_write: Any = compile_kernel(_write_hashes)

@@ -1,4 +1,4 @@
-"""A chunk of rows, and all that several trees need of it, computed once."""
+"""A chunk of rows, and the results computed from it that several trees share."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -20,7 +20,7 @@ from muntin.runtime.columns.key_codes import (
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.slicer.slicer_tree import SlicerTree, SliceStarts, slice_starts
 from muntin.runtime.storage.component_storage import ComponentStorage
-from muntin.techniques.compiled.compile import compiled
+from muntin.techniques.kernels.compile import compile_kernel
 
 _T = TypeVar("_T")
 _INT64 = np.iinfo(np.int64).max
@@ -29,10 +29,10 @@ _MANY = 4
 
 
 class Chunk(ABC):
-    """Some rows in memory, and what was computed from them for the trees that follow.
+    """Some rows in memory, and the results that were computed from them for several trees.
 
-    `times` has the instant of each row. `uses` says how many trees use each result. One that no
-    tree uses any more is dropped, so that memory does not grow with the number of trees.
+    `times` has the instant of each row, and `uses` the number of trees that use each result. A
+    result is dropped after its last use, so that memory does not grow with the number of trees.
     """
 
     def __init__(self, times: Int64s, uses: Counter[Hashable]) -> None:
@@ -42,11 +42,11 @@ class Chunk(ABC):
 
     @abstractmethod
     def lift(self, storage: ComponentStorage, tree: SlicerTree) -> Any:
-        """Returns what a component is combined from, of each row; see `ComponentStorage.lift`."""
+        """Returns the lifted values of a component, one per row; see `ComponentStorage.lift`."""
 
     @abstractmethod
     def codes(self, name: str) -> tuple[Distinct, pa.Array, Int64s]:
-        """Returns a key's codes, and the value and the hash of each code."""
+        """Returns the code of a key in each row, and the value and the hash of each code."""
 
     @abstractmethod
     def select_rows(self, tree: SlicerTree) -> Int64s:
@@ -60,7 +60,7 @@ class Chunk(ABC):
         is_shared = self._uses[place] > 1 or place in self._results
         if rows is not None and not (is_shared and _MANY * len(rows) > len(self.times)):
             return self.group_rows(names, edges, rows)
-        groups = self._once(place, lambda: self.group_rows(names, edges))
+        groups = self._compute_once(place, lambda: self.group_rows(names, edges))
         return groups if rows is None else select_groups(groups, rows)
 
     def group_rows(
@@ -68,18 +68,20 @@ class Chunk(ABC):
     ) -> Groups:
         """Returns groups of some rows, or of all, by keys and slice."""
         codes = [self.codes(name)[0] for name in names]
-        keys, size = self._once(_keys_of(names), lambda: mixed_radix(codes, len(self.times)))
+        keys, size = self._compute_once(
+            _keys_of(names), lambda: mixed_radix(codes, len(self.times))
+        )
         return group(keys, size, self.slices(edges), rows)
 
     def rows(self, tree: SlicerTree) -> Int64s | None:
-        """Returns the rows that are a tree's, ascending; None: all are."""
+        """Returns the rows that a tree takes, ascending; None if it takes all."""
         if not tree.masks:
             return None
-        return self._once(_rows_of(tree), lambda: self.select_rows(tree))
+        return self._compute_once(_rows_of(tree), lambda: self.select_rows(tree))
 
     def slices(self, edges: tuple[Edges, ...]) -> SliceStarts:
         """Returns the slice of each row."""
-        return self._once(_slices_of(edges), lambda: slice_starts(self.times, edges))
+        return self._compute_once(_slices_of(edges), lambda: slice_starts(self.times, edges))
 
     def starts(self, edges: tuple[Edges, ...], rows: Int64s) -> Int64s:
         """Returns where the slices of some rows begin."""
@@ -97,13 +99,13 @@ class Chunk(ABC):
         return hashes[codes.numbers[rows]]
 
     def release(self, tree: SlicerTree) -> None:
-        """Drop what a tree used, unless another one uses it; called when the tree is done."""
+        """Drops the results that only this tree still used; called when the tree is done."""
         for result in results_for(tree):
             self._uses[result] -= 1
             if not self._uses[result]:
                 self._results.pop(result, None)
 
-    def _once(self, result: Hashable, compute: Callable[[], _T]) -> _T:
+    def _compute_once(self, result: Hashable, compute: Callable[[], _T]) -> _T:
         if result not in self._results:
             self._results[result] = compute()
         value: _T = self._results[result]
@@ -118,11 +120,11 @@ class BatchChunk(Chunk):
         self._batch = batch
 
     def lift(self, storage: ComponentStorage, tree: SlicerTree) -> Any:
-        """Returns what a component is combined from, of each row."""
-        return self._once(lift_name(storage, tree), lambda: self._lift(storage, tree))
+        """Returns the lifted values of a component, one per row."""
+        return self._compute_once(lift_name(storage, tree), lambda: self._lift(storage, tree))
 
     def codes(self, name: str) -> tuple[Distinct, pa.Array, Int64s]:
-        """Returns a key's codes, and the value and the hash of each code."""
+        """Returns the code of a key in each row, and the value and the hash of each code."""
 
         def encode() -> tuple[Distinct, pa.Array, Int64s]:
             column = self._batch.column(name)
@@ -130,7 +132,7 @@ class BatchChunk(Chunk):
             values = normalize_floats(column.take(pa.array(codes.firsts)))
             return codes, values, hash_values(values)
 
-        return self._once(codes_of(name), encode)
+        return self._compute_once(codes_of(name), encode)
 
     def column(self, name: str) -> pa.Array:
         """Returns a column of the rows."""
@@ -138,7 +140,7 @@ class BatchChunk(Chunk):
 
     def bits(self, name: str) -> Int64s:
         """Returns a column of bits; none are set where it is null."""
-        return self._once(bits_of(name), lambda: integers_of(self._batch.column(name)))
+        return self._compute_once(bits_of(name), lambda: integers_of(self._batch.column(name)))
 
     def select_rows(self, tree: SlicerTree) -> Int64s:
         """Returns the rows that a tree's masks choose, ascending."""
@@ -177,7 +179,7 @@ def codes_of(name: str) -> Hashable:
 
 
 def lift_name(storage: ComponentStorage, tree: SlicerTree) -> Hashable:
-    """Names what a component is combined from."""
+    """Names the lifted values of a component."""
     kind = storage.component, storage.value_type, storage.representation
     if tree.values is None:
         return ("partials", *kind, storage.columns)
@@ -201,7 +203,7 @@ def _groups_of(tree: SlicerTree) -> Hashable:
 
 
 def group(keys: Any, size: int, slices: SliceStarts, rows: Int64s | None) -> Groups:
-    """Group rows; `keys` has a number below `size` for each row of the chunk.
+    """Groups rows by key and slice; `keys` has a number below `size` for each row of the chunk.
 
     Slices are the major part of a pair's number: events come roughly by time, so the pairs of
     neighbours are neighbours in memory.
@@ -231,7 +233,7 @@ def rows_with_bits(masked: Sequence[tuple[Int64s, int]]) -> Int64s:
 
 
 def _find_rows(bits: Any, mask: int, rows: Any) -> int:
-    """Fill `rows` without a branch: which rows are taken is random."""
+    """Fills `rows` without a branch, which the processor could not predict."""
     count = 0
     for row in range(len(bits)):
         rows[count] = row
@@ -239,4 +241,4 @@ def _find_rows(bits: Any, mask: int, rows: Any) -> int:
     return count
 
 
-_find = compiled(_find_rows)
+_find = compile_kernel(_find_rows)

@@ -18,7 +18,7 @@ from muntin.runtime.columns.partials import Bools, Column, Int64s
 from muntin.runtime.slicer.chunk import BatchChunk, Chunk, lift_name, rows_with_bits, uses_by
 from muntin.runtime.slicer.slicer_tree import SlicerTree
 from muntin.runtime.storage.component_storage import ComponentStorage
-from muntin.techniques.compiled.compile import compiled
+from muntin.techniques.kernels.compile import compile_kernel
 
 # The bits of a tree's masks that differ inside finest slices, by column.
 Guard = tuple[tuple[str, int], ...]
@@ -35,7 +35,7 @@ class FinestSlices(Chunk):
         super().__init__(starts, uses_by(foldable))
         self._fine = fine
         keys = {name for tree in foldable for name in tree.layout.key_columns}
-        self._codes = {name: _at(events.codes(name), fine.firsts) for name in keys}
+        self._codes = {name: _codes_at(events.codes(name), fine.firsts) for name in keys}
         # By column: the bits that all events of each slice share, and the bits that differ in some
         # slice.
         self._same: dict[str, Int64s] = {}
@@ -88,10 +88,11 @@ class FinestSlices(Chunk):
         return rows if seen is None else rows[seen[rows]]
 
 
-class Finest:
+class FinestSlicing:
     """Decides for each chunk whether trees are folded from its finest slices.
 
-    At least so many `trees` must be foldable, and a finest slice must have so many events.
+    They are if at least `trees_at_least` trees can be folded, and finest slices have at least
+    `events` events on average.
     """
 
     def __init__(self, trees: Iterable[SlicerTree], *, trees_at_least: int, events: int) -> None:
@@ -101,8 +102,8 @@ class Finest:
         self._keys = sorted({n for t in self._foldable for n in t.layout.key_columns})
         self._edges = _finest_edges(each for t in self._foldable for each in t.slicing.edges)
 
-    def of(self, events: BatchChunk) -> Mapping[int, Chunk]:
-        """Returns, by the numbers of trees, what those are read from that are folded."""
+    def chunks_by_tree(self, events: BatchChunk) -> Mapping[int, Chunk]:
+        """Returns the finest slices under the number of each tree to fold from them."""
         if not self._is_worth_it:
             return {}
         few = np.arange(min(_SAMPLE, len(events.times)))
@@ -132,7 +133,7 @@ def _finest_edges(edges: Iterable[Edges]) -> tuple[Edges, ...]:
     return tuple(kept)
 
 
-def _at(
+def _codes_at(
     codes: tuple[Distinct, pa.Array, Int64s], rows: Int64s
 ) -> tuple[Distinct, pa.Array, Int64s]:
     distinct, values, hashes = codes
@@ -140,7 +141,8 @@ def _at(
 
 
 def _join_group_bits(bits: Any, groups: Any, common: Any, some: Any) -> int:
-    """Fill in the bits that all rows of a group have; returns those that only some rows have."""
+    """Fills in the bits that all rows of each group have; returns the bits that differ within some
+    group."""
     for row in range(len(bits)):
         common[groups[row]] &= bits[row]
         some[groups[row]] |= bits[row]
@@ -150,7 +152,7 @@ def _join_group_bits(bits: Any, groups: Any, common: Any, some: Any) -> int:
     return varying
 
 
-_join = compiled(_join_group_bits)
+_join = compile_kernel(_join_group_bits)
 
 
 def _join_bits(bits: Int64s, groups: Any, common: Int64s) -> int:

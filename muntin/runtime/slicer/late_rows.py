@@ -15,7 +15,7 @@ from muntin.runtime.columns.arrow_arrays import integers_of
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TREE
 
-# The number of the tree of such rows.
+# The tree number under which late rows are packed.
 WHOLLY_LATE = -2
 
 
@@ -46,7 +46,7 @@ class OpenWindowFilter:
 
 
 class LateRows:
-    """Packs the rows of batches that pass a filter, but only too late."""
+    """Packs the late rows of batches: those that a filter selects, but in no open window."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class LateRows:
     def _late(self, batch: pa.RecordBatch) -> Int64s:
         times = integers_of(batch.column(self._time))
         late = batch.column(self._time).is_valid().to_numpy(zero_copy_only=False)
-        # Nothing from the watermark on is late.
+        # No row at or after the watermark is late.
         late &= times < self._given
         if late.any():
             wanted = np.zeros(len(times), np.bool_)

@@ -12,7 +12,7 @@ from muntin.runtime.storage.layout import Layout
 
 # Columns of packed rows: the bucket of the keys, the number of the tree, an Arrow stream.
 BUCKET, TREE, ROWS = "bucket", "tree", "rows"
-# The column of partials with the begin of the part of time that reads them.
+# The column of partials with the start of the part of time that reads them.
 PART = "muntin_part"
 
 # About the most bytes of partials in a row. Spark hands ten thousand rows at a time to Python, and
@@ -27,7 +27,7 @@ Span = tuple[int, int, int]
 
 
 def by_bucket(buckets: Int64s) -> tuple[Int64s, list[Span]]:
-    """Returns the rows of each bucket, one bucket after the other, and where each one's are."""
+    """Returns the rows ordered by bucket, and the span of each bucket in that order."""
     # Of short integers, numpy sorts in linear time.
     narrow = buckets.astype(np.uint16) if buckets.max(initial=0) < 1 << 16 else buckets
     order = np.argsort(narrow, kind="stable")
@@ -40,8 +40,8 @@ def by_bucket(buckets: Int64s) -> tuple[Int64s, list[Span]]:
 
 
 def pack(partials: pa.RecordBatch, buckets: list[Span], number: int) -> pa.RecordBatch:
-    """Returns a row for each bucket that some partials of tree `number` are in, or several where
-    there are many."""
+    """Returns the partials of tree `number` as packed rows: one for each bucket, or several for a
+    bucket with many partials."""
     at_once = max(1, _MOST_BYTES * partials.num_rows // max(1, partials.nbytes))
     spans = [
         (label, first, min(first + at_once, end))
@@ -77,7 +77,7 @@ def unpack(streams: Iterable[bytes], layout: Layout) -> pa.RecordBatch:
 
 
 def _fields(layout: Layout) -> Iterator[pa.Field]:
-    """The columns of no partials; the types of their keys are not known."""
+    """Yields the columns of an empty table of partials; the types of keys are not known."""
     for name in layout.key_columns:
         yield pa.field(name, pa.null())
     yield pa.field(layout.start, pa.int64())

@@ -10,7 +10,7 @@ from muntin.runtime.arrow_batches import chunks
 from muntin.runtime.columns.hashing import hash_integers
 from muntin.runtime.columns.partials import Column, Int64s
 from muntin.runtime.slicer.chunk import BatchChunk, Chunk, uses_by
-from muntin.runtime.slicer.finest import Finest
+from muntin.runtime.slicer.finest import FinestSlicing
 from muntin.runtime.slicer.packing import PART, by_bucket, pack
 from muntin.runtime.slicer.slicer_tree import SlicerTree
 
@@ -46,7 +46,7 @@ class Slicer:
         self._rows_at_once = rows_at_once
         self._bytes_at_once = bytes_at_once
         self._uses = uses_by(trees)
-        self._finest = Finest(trees, trees_at_least=trees_to_fold, events=events_to_fold)
+        self._finest = FinestSlicing(trees, trees_at_least=trees_to_fold, events=events_to_fold)
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yields rows of (bucket, tree, packed partials); see `packing`."""
@@ -58,7 +58,7 @@ class Slicer:
             if not batch.num_rows:
                 continue
             rows = BatchChunk(batch, self._time, self._uses)
-            folded = self._finest.of(rows)
+            folded = self._finest.chunks_by_tree(rows)
             for tree in self._trees:
                 chunk = folded.get(tree.number, rows)
                 made = self._make_partials(chunk, tree)

@@ -13,17 +13,18 @@ from muntin.runtime.columns.distinct import Int32s
 from muntin.runtime.columns.hashing import place_of, table_of_values
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.storage.layout import Layout
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 _LATEST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlicerTree:
-    """The slices of one tree: which rows they are made of, their keys, edges and components.
+    """How the slicer makes the slices of one tree: from which rows, and by which keys, edges and
+    components.
 
-    It has columns in place of expressions, and nothing of what is computed from the slices, so that
-    workers that only slice get no more than they need.
+    It names columns, not expressions, and says nothing about what is computed from the slices, so
+    that workers that only slice get no more than they need.
     """
 
     # Identifies the tree in the packed rows.
@@ -32,17 +33,18 @@ class SlicerTree:
     layout: Layout
     # Where its slices begin.
     slicing: Slicing
-    # Rows that are its: those that have all bits of these masks set in these integer columns.
+    # It takes the rows that have all bits of these masks set in these integer columns.
     masks: Mapping[str, int] = field(default_factory=dict)
-    # The columns of each component's arguments, as `lifted` takes them; None: rows are partials.
+    # The columns of each component's arguments, for `ComponentStorage.lift`; None if rows are
+    # partials.
     values: Mapping[Component, tuple[str, ...]] | None = None
-    # Whether rows are its slices already: distinct (keys, start), cut at its edges. They are
-    # selected and packed, not grouped.
+    # Whether rows are its slices already, with distinct (keys, start) and cut at its edges. They
+    # are selected and packed, not grouped.
     is_whole: bool = False
-    # Columns that are packed as they are, if rows are.
+    # Further columns that are packed with such rows.
     carried: tuple[str, ...] = ()
-    # Few keys are split by time, too: into parts of so many microseconds, for windows that are at
-    # most `longest` long. Each slice goes to every part that reads it.
+    # The microseconds of a part of time, if slices of few keys are spread over buckets by time.
+    # Windows are at most `longest` long, and each slice goes to every part that reads it.
     part_width: int | None = None
     longest: int = 0
 
@@ -75,11 +77,11 @@ def slice_starts(times: Int64s, edges: tuple[Edges, ...]) -> SliceStarts:
 
 
 def _slice_at(instant: Any, periods: Any, phases: Any) -> Any:
-    """How long ago an instant's slice began, and when it ends."""
+    """Returns the time since an instant's slice began, and the time until it ends."""
     since = until = periods[0]
     for index in range(len(periods)):
         period = periods[index]
-        # Neither difference leaves the integers, whatever the instant.
+        # No difference overflows, whatever the instant.
         gone = instant % period - phases[index]
         if gone < 0:
             gone += period
@@ -88,7 +90,7 @@ def _slice_at(instant: Any, periods: Any, phases: Any) -> Any:
     return since, until
 
 
-_slice_at = inlined(_slice_at)
+_slice_at = inline(_slice_at)
 
 
 def _number_slices(
@@ -101,7 +103,7 @@ def _number_slices(
     row: int,
     count: int,
 ) -> tuple[int, int]:
-    """Fill `numbers` and `starts` until the table is half full; see `distinct`.
+    """Fills `numbers` and `starts` until the table is half full; see `distinct`.
 
     Most instants are in the slice of the instant before, so divisions are rare.
     """
@@ -128,4 +130,4 @@ def _number_slices(
     return row, count
 
 
-_number = compiled(_number_slices)
+_number = compile_kernel(_number_slices)

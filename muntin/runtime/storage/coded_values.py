@@ -1,8 +1,8 @@
 """Partials that are a column of another type than numbers: combined as codes, written as values.
 
-See `columns.value_codes` for the codes of values. A value that another one chooses is a struct of
-both; its code is its place among all rows in the order of the other one. A sum of decimals is an
-integer in limbs of 48 bits, which add up exactly.
+See `columns.value_codes` for the codes of values. A partial of max_by and min_by is a struct of the
+value that is compared and the value that is returned; its code is its place in the order of the
+first. A sum of decimals is an integer in limbs of 48 bits, whose sums are exact.
 """
 
 from collections.abc import Sequence
@@ -39,8 +39,8 @@ class CodedColumn(PartialColumn):
     coding: Coding
 
     def in_codes_of(self, older: Self) -> tuple[Self, Int64s | None]:
-        """Returns these partials in codes that older ones can share, and the new code of each of
-        the older codes; None: the older ones keep their codes."""
+        """Returns these partials in codes that are common with older ones, and the new code of each
+        older code, or None if older codes stay as they are."""
         coding, (codes, own) = with_common_codes((older.coding, self.coding), in_order=True)
         partials = self if own is None else self.with_codes(own)
         return replace(partials, coding=coding), codes
@@ -61,7 +61,7 @@ class ChosenColumn(CodedColumn):
         values, own_values = older.coding.values, self.coding.values
         if values is None or own_values is None:
             return replace(self, coding=self.coding if values is None else older.coding), None
-        # Only structs that are partials: others would stay for ever.
+        # Structs that are no partial any more are dropped, or they would pile up.
         used, own = older.used_codes(), self.used_codes()
         structs = [values.take(pa.array(used)), own_values.take(pa.array(own))]
         places, coding = _in_places(pa.concat_arrays(structs))
@@ -116,7 +116,7 @@ class DecimalSumStorage(CodedStorage):
 
 
 class ChosenStorage(CodedStorage):
-    """A column of structs: the value that chooses, then the value that is chosen."""
+    """A column of structs: the value that is compared, then the value that is returned."""
 
     is_cut: ClassVar[bool] = False
 
@@ -138,7 +138,7 @@ class ChosenStorage(CodedStorage):
 
 
 def zip_struct(by: pa.Array, values: pa.Array) -> pa.Array:
-    """Returns structs of what chooses and of what is chosen; null where the former is."""
+    """Returns structs of two columns, null where the first is."""
     if pa.types.is_null(by.type):
         return by
     return pa.StructArray.from_arrays([by, values], ["y", "x"], mask=by.is_null())
@@ -147,7 +147,8 @@ def zip_struct(by: pa.Array, values: pa.Array) -> pa.Array:
 def _in_places(structs: pa.Array) -> tuple[Int64s, Coding]:
     """Returns the place of each struct in the order of first fields, and the structs by place.
 
-    No two have one place: a window must not get a value that is beside an equal one elsewhere.
+    Structs with equal first fields have different places, so that a window never gets the second
+    field of another window's struct.
     """
     by = pc.struct_field(structs, [0])
     # Arrow sorts NaN last, as Spark does, then null.

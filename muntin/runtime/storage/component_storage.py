@@ -57,7 +57,7 @@ class ComponentStorage(ABC):
 
     @property
     def has_superseded(self) -> bool:
-        """Whether a later partial may make values of earlier ones superfluous."""
+        """Whether slices may lose values that occur again in later slices of their key."""
         return False
 
     @property
@@ -75,14 +75,14 @@ class ComponentStorage(ABC):
 
     @abstractmethod
     def lift(self, batch: pa.RecordBatch, names: Sequence[str]) -> Any:
-        """Returns the values of a batch of events as `combine` takes them; None: each counts as 1.
+        """Returns the values of a batch of events for `combine`; None if each event counts as 1.
 
-        `names` are the columns of the component's arguments, null where its filter leaves an event
-        out; without any, every event counts.
+        `names` are the columns of the component's arguments, null where its filter excludes an
+        event; without names, every event counts.
         """
 
     def lift_partials(self, batch: pa.RecordBatch) -> Any:
-        """Returns the partials of a batch of finer slices as `combine` takes them."""
+        """Returns the partials of a batch of finer slices for `combine`."""
         return self.read(batch)
 
     @abstractmethod
@@ -93,7 +93,7 @@ class ComponentStorage(ABC):
     def lift_records(self, batch: pa.RecordBatch, names: Sequence[str]) -> Column:
         """Returns the partial of each record of a batch; see `lift` for `names`."""
 
-    def missing(self, rows: int) -> Column:
+    def missing_partials(self, rows: int) -> Column:
         """Returns partials of no values."""
         nothing = dict.fromkeys(self.columns, pa.nulls(rows, self.arrow_type))
         return self.read(pa.RecordBatch.from_pydict(nothing))
@@ -123,14 +123,14 @@ class ComponentStorage(ABC):
     def without_superseded(
         self, batch: pa.RecordBatch, keys: np.ndarray, count: int, is_passed: Bools
     ) -> dict[str, pa.Array]:
-        """Returns its columns of ordered slices without values that later rows make superfluous.
+        """Returns its columns of ordered slices without values that occur again in a later row.
 
-        It is called if it `has_superseded` values. `keys` has the number of each row's key, out of
-        `count`; only rows that are `is_passed` supersede others.
+        Called only if `has_superseded`. `keys` has the number of each row's key, below `count`;
+        only occurrences in rows of `is_passed` remove earlier ones.
         """
         raise NotImplementedError
 
 
 def number_type(value_type: str) -> pa.DataType:
-    """Returns the Arrow type of numbers, or of no value at all for any other type."""
+    """Returns the Arrow type of integers or floats, and null's for any other type."""
     return {INTEGER: pa.int64(), FLOAT: pa.float64()}.get(value_type, pa.null())

@@ -91,10 +91,10 @@ def slot_type(slot: str) -> str:
 
 
 def slots_of(node: TreeNode, layout: Layout) -> tuple[Slots, ...]:
-    """The slots of each aggregate of a node, in order.
+    """Returns the slots of each aggregate of a node, in order.
 
-    Answers of all nodes travel in the same few columns, so a hundred queries do not make rows of a
-    hundred nulls. A checked integer sum takes two slots; Spark adds them.
+    Answers of all nodes share the same few columns, so that the rows of a hundred queries are not
+    mostly nulls. A checked integer sum takes two slots; Spark adds them.
     """
     integers = floats = 0
     typed: Counter[str] = Counter()
@@ -115,7 +115,7 @@ def slots_of(node: TreeNode, layout: Layout) -> tuple[Slots, ...]:
 
 
 def all_slots(tree: Tree, layout: Layout) -> Slots:
-    """Every slot that some node fills, integers first, then floats."""
+    """Returns all slots of the nodes of a tree, integers first, then floats."""
     names: dict[str, None] = {}
     for node in tree.nodes:
         for places in slots_of(node, layout):
@@ -134,7 +134,7 @@ def in_slot_order(slots: Iterable[str]) -> Slots:
 
 
 def fill_slots(filled: Mapping[str, pa.Array], slots: Slots, rows: int) -> dict[str, pa.Array]:
-    """Returns a column for every slot, null where there is none."""
+    """Returns a column for every slot; slots that are not `filled` are null."""
     return {
         slot: filled[slot] if slot in filled else pa.nulls(rows, number_type(slot_type(slot)))
         for slot in slots

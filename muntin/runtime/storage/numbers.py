@@ -20,8 +20,8 @@ from muntin.runtime.columns.arrow_arrays import floats_of, integers_of
 from muntin.runtime.columns.distinct import Groups, count_rows
 from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn, Scalars
 from muntin.runtime.storage.component_storage import ComponentStorage, Folding, number_type
-from muntin.techniques.compiled.compile import bind, compiled
-from muntin.techniques.compiled.scatter import scatter
+from muntin.techniques.kernels.compile import bind, compile_kernel
+from muntin.techniques.kernels.scatter import scatter
 from muntin.techniques.table import Fold
 
 _INT64 = np.iinfo(np.int64)
@@ -49,7 +49,9 @@ class ScalarStorage(ComponentStorage):
         if lifted is None:
             return PartialColumn(scalars=(count_rows(groups),))
         scalars = lifted.scalars
-        totals = tuple(np.full(groups.count, neutral(self.monoid, each.dtype)) for each in scalars)
+        totals = tuple(
+            np.full(groups.count, identity_of(self.monoid, each.dtype)) for each in scalars
+        )
         kernel = bind(scatter, self.monoid)
         if self.monoid.width == 1:
             kernel(scalars[0], groups.rows, groups.numbers, totals[0])
@@ -66,7 +68,7 @@ class ScalarStorage(ComponentStorage):
 
 
 class ScalarFolding(Generic[_Column]):
-    """Folds one component's partials for all windows that read them."""
+    """A column of scalar partials, prepared to be folded for several windows."""
 
     def __init__(self, column: _Column, monoid: Monoid) -> None:
         self._column, self._monoid = column, monoid
@@ -92,17 +94,17 @@ class ScalarFolding(Generic[_Column]):
 
 
 def without_gaps(column: _Column, monoid: Monoid) -> _Column:
-    """Returns partials with the identity where there is none, so that all can be combined."""
+    """Returns partials with the identity in place of missing ones, so that all can be combined."""
     # A missing partial of several scalars is zeros, which is their identity.
     if column.present is None or len(column.scalars) > 1:
         return column
     (values,) = column.scalars
     return replace(
-        column, scalars=(np.where(column.present, values, neutral(monoid, values.dtype)),)
+        column, scalars=(np.where(column.present, values, identity_of(monoid, values.dtype)),)
     )
 
 
-def neutral(monoid: Monoid, dtype: np.dtype[Any]) -> Any:
+def identity_of(monoid: Monoid, dtype: np.dtype[Any]) -> Any:
     """Returns the value that a missing partial counts as."""
     return dtype.type(monoid.identity[dtype.kind == "f"])
 
@@ -114,7 +116,7 @@ def _mark_groups(present: Bools, rows: Any, groups: Any, seen: Any) -> None:
             seen[groups[index]] = True
 
 
-_mark = compiled(_mark_groups)
+_mark = compile_kernel(_mark_groups)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +138,7 @@ class NumberStorage(ScalarStorage):
         value."""
         first = batch.column(self.columns[0])
         present = None
-        if first.null_count and not self.component.is_never_null:
+        if first.null_count and not self.component.part.is_never_null:
             present = first.is_valid().to_numpy(zero_copy_only=False)
         return PartialColumn(
             scalars=tuple(self._numbers(batch.column(name)) for name in self.columns),
@@ -165,7 +167,7 @@ class NumberStorage(ScalarStorage):
         # Differences of infinities are NaN, as they are to Spark.
         with np.errstate(all="ignore"):
             scalars = self._lift_values(columns, present)
-        is_whole = self.component.is_never_null or present.all()
+        is_whole = self.component.part.is_never_null or present.all()
         return PartialColumn(scalars=scalars, present=None if is_whole else present)
 
     def _lift_values(self, columns: list[pa.Array], present: Bools) -> Scalars:

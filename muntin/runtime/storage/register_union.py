@@ -1,12 +1,12 @@
 """Rows of registers of HyperLogLog++, as runs of bytes, and their unions.
 
 A value's hash says which register it is in, and its rank there; a register keeps the highest rank.
-A row has either a byte for each register, its rank, or three bytes for each register that is not
-zero: `index << 6 | rank`, lowest byte first. Whichever is shorter, which the length tells: the
-number of registers is a power of two, so it is no multiple of three.
+A row has the shorter of two forms: a byte for each register, its rank; or three bytes for each
+register that is not zero, `index << 6 | rank`, lowest byte first. The length identifies the form:
+the number of registers is a power of two, so it is not a multiple of three.
 
-A union takes the higher rank of each register. It is made in an array with a byte per register. A
-window of few registers is cleared one by one, so that it does not cost what all registers do.
+A union takes the higher rank of each register. It is computed in an array with a byte per register.
+If few registers are set, only these are cleared afterwards, not the whole array.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 
 from muntin.runtime.columns.arrow_arrays import ByteRows, number_at
 from muntin.runtime.columns.partials import Int64s
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 # The bits of a rank, and the bytes of a register that is written with its index.
 RANK_BITS = 6
@@ -64,7 +64,7 @@ def union_of_rows(
 ) -> Any:
     """Returns (offsets, data): the union of the rows `order[lows[i] : highs[i]]`, for each i.
 
-    No bound decreases. With `anew` every union is made by itself, else by two stacks.
+    No bound decreases. With `anew` every union is computed by itself, else by two stacks.
     """
     ordered = ByteRows(rows.starts[order], rows.ends[order], rows.data)
     if anew:
@@ -75,7 +75,7 @@ def union_of_rows(
 
 
 def _sort_by_group(codes: Any, rows: Any, numbers: Any, count: Any) -> Any:
-    """Returns the codes of each group together, and where each group's begin."""
+    """Returns where the codes of each group begin, and the codes ordered by group."""
     firsts = np.zeros(count + 1, np.int64)
     for number in numbers:
         firsts[number + 1] += 1
@@ -210,8 +210,8 @@ def _unite_anew(rows: Any, lows: Any, highs: Any, registers: Any) -> Any:
 
 
 def _list_touched(ranks: Any, touched: Any) -> Any:
-    """Finds the registers that are not zero, if they are few enough to be written one by one;
-    returns how many there are."""
+    """Returns the number of registers that are not zero, and lists them in `touched` if they are
+    few enough to be written one by one."""
     count = 0
     for register in range(len(ranks)):
         count += ranks[register] > 0
@@ -278,13 +278,17 @@ def _unite_by_stacks(rows: Any, lows: Any, highs: Any, registers: Any, spread: A
     return offsets, united[:place]
 
 
-_zeros = inlined(_zeros_ahead)
-_codes: Any = compiled(_fill_codes)
-_raise, _write = inlined(_raise_register), inlined(_write_registers)
-_clear, _touch = inlined(_clear_registers), inlined(_list_touched)
-_add, _add_bytes = inlined(_add_row), inlined(_add_to_bytes)
-_suffixes, _copy, _with_room = compiled(_fill_suffixes), compiled(_copy_row), compiled(_more_room)
-_by_group: Any = compiled(_sort_by_group)
-_gathered: Any = compiled(_gather)
-_anew: Any = compiled(_unite_anew)
-_by_stacks: Any = compiled(_unite_by_stacks)
+_zeros = inline(_zeros_ahead)
+_codes: Any = compile_kernel(_fill_codes)
+_raise, _write = inline(_raise_register), inline(_write_registers)
+_clear, _touch = inline(_clear_registers), inline(_list_touched)
+_add, _add_bytes = inline(_add_row), inline(_add_to_bytes)
+_suffixes, _copy, _with_room = (
+    compile_kernel(_fill_suffixes),
+    compile_kernel(_copy_row),
+    compile_kernel(_more_room),
+)
+_by_group: Any = compile_kernel(_sort_by_group)
+_gathered: Any = compile_kernel(_gather)
+_anew: Any = compile_kernel(_unite_anew)
+_by_stacks: Any = compile_kernel(_unite_by_stacks)

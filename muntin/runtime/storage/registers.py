@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.aggregates.aggregate import Aggregate
-from muntin.aggregates.parameters import LEAST, register_bits
+from muntin.aggregates.parameters import LEAST_REGISTER_BITS, register_bits
 from muntin.aggregates.representations import INTEGER
 from muntin.model.trees import RECALC
 from muntin.runtime.columns.arrow_arrays import ByteRows, arrow_of, integers_of, number_at, rows_of
@@ -26,7 +26,7 @@ from muntin.runtime.storage.register_union import (
     union_of_events,
     union_of_rows,
 )
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 Floats = NDArray[np.float64]
 # Up to here a count by zero registers is better, by the bits of address.
@@ -146,7 +146,8 @@ def bias_tables(bits: int) -> tuple[Floats, Floats]:
     text = files("muntin.runtime.storage").joinpath("register_bias.csv").read_text()
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     raw, biases = (
-        np.array(lines[2 * (bits - LEAST) + index].split(","), np.float64) for index in (0, 1)
+        np.array(lines[2 * (bits - LEAST_REGISTER_BITS) + index].split(","), np.float64)
+        for index in (0, 1)
     )
     return raw, biases
 
@@ -164,7 +165,7 @@ def estimates(rows: ByteRows, order: Int64s, bits: int) -> Int64s:
         ByteRows(rows.starts[order], rows.ends[order], rows.data),
         bits,
         alpha * registers * registers,
-        float(_THRESHOLDS[bits - LEAST]),
+        float(_THRESHOLDS[bits - LEAST_REGISTER_BITS]),
         *bias_tables(bits),
         answers,
     )
@@ -258,5 +259,5 @@ def _bias_of(estimate: Any, raw: Any, biases: Any) -> Any:
     return total / (last - first)
 
 
-_in_order, _bias = inlined(_inverse_in_order), inlined(_bias_of)
-_estimate: Any = compiled(_fill_estimates)
+_in_order, _bias = inline(_inverse_in_order), inline(_bias_of)
+_estimate: Any = compile_kernel(_fill_estimates)

@@ -27,7 +27,7 @@ from muntin.runtime.columns.value_codes import Coding, encode
 from muntin.runtime.columns.value_sets import SetColumn, SetFolding, WindowSets, no_sets, offsets_of
 from muntin.runtime.storage.component_storage import ComponentStorage, Folding
 from muntin.runtime.storage.summaries import summarize
-from muntin.techniques.compiled.compile import compiled
+from muntin.techniques.kernels.compile import compile_kernel
 from muntin.techniques.sweeps.latest_occurrence import without_superseded
 
 # Elements of lists have Spark's own types.
@@ -44,7 +44,7 @@ class EventValues:
 
 
 class SetStorage(ComponentStorage):
-    """A column of lists of values, and one of lists of counts if these are kept."""
+    """A column of lists of values, and one of lists of their counts if the aggregate needs them."""
 
     is_cut: ClassVar[bool] = False
 
@@ -65,7 +65,7 @@ class SetStorage(ComponentStorage):
     def read(self, batch: pa.RecordBatch) -> SetColumn:
         lists = batch.column(self.columns[0])
         if not pa.types.is_list(lists.type):
-            # An earlier plan kept none.
+            # The slices are of an earlier plan without this component.
             return no_sets(len(lists), has_counts=self._has_counts)
         lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
         codes, coding = encode(lists.flatten(), in_order=self._has_counts)
@@ -98,7 +98,7 @@ class SetStorage(ComponentStorage):
         return EventValues(codes=codes, coding=Coding(kind=column.type, values=values), valid=valid)
 
     def combine(self, lifted: EventValues, groups: Groups) -> SetColumn:
-        """Returns the set of values of each group, with how often each occurs if that is kept."""
+        """Returns the set of values of each group, with counts if the aggregate needs them."""
         codes, valid = lifted.codes.numbers, lifted.valid
         if groups.rows is not None:
             codes = codes[groups.rows]
@@ -172,18 +172,19 @@ class SetStorage(ComponentStorage):
 
 
 def _one_nan(column: pa.Array) -> np.ndarray:
-    """Returns floats with their own zeros, and NaN as one value."""
+    """Returns floats with one NaN; -0.0 stays."""
     values = np.array(column.to_numpy(zero_copy_only=False), np.float64)
     values[np.isnan(values)] = np.nan
     return values
 
 
 def _order_by_owner(owners: Any, places: Any, order: Any) -> None:
-    """Fill `order` with the values of each owner, one owner after the other."""
+    """Fills `order` with the entries ordered by owner; `places` has the first place of each owner,
+    and is overwritten."""
     for entry in range(len(owners)):
         owner = owners[entry]
         order[places[owner]] = entry
         places[owner] += 1
 
 
-_place = compiled(_order_by_owner)
+_place = compile_kernel(_order_by_owner)

@@ -21,7 +21,7 @@ from muntin.runtime.columns.value_codes import decode, floats
 from muntin.runtime.columns.value_sets import SetColumn, WindowSets, offsets_of
 from muntin.runtime.sketches import hll, kll, theta
 from muntin.runtime.sketches.bitmaps import bitmaps_of_positions, combined_bitmaps
-from muntin.runtime.sketches.count_min import sketches
+from muntin.runtime.sketches.count_min import count_min_sketches
 from muntin.runtime.sketches.frequent_items import (
     items_sketches,
     top_items,
@@ -84,7 +84,7 @@ def _xor(aggregate: Aggregate, sets: WindowSets, value_type: str) -> pa.Array:
 
 
 def _list_in_order(aggregate: Aggregate, sets: WindowSets, value_type: str) -> pa.Array:
-    """Lists the values of each window in their order, each as often as it occurs."""
+    """Returns the list of each window's values in order, each as often as it occurs."""
     column = sets.column
     windows = np.repeat(np.arange(len(column)), np.diff(column.offsets))
     ranks = column.ranks()
@@ -104,12 +104,12 @@ def _list_in_order(aggregate: Aggregate, sets: WindowSets, value_type: str) -> p
 
 
 def _percentile(aggregate: Aggregate, sets: WindowSets, value_type: str) -> pa.Array:
-    """Interpolates between the values on both sides of a percentage, as Spark does, bit by bit."""
+    """Interpolates between the two values around a percentage, with Spark's rounding."""
     asked = aggregate.percentages
     many = asked if isinstance(asked, tuple) else (asked,)
     is_discrete = aggregate.definition.summary == "discrete"
     find = np.array([[p, is_discrete, aggregate.is_descending] for p in many], np.float64)
-    entries = sets.folding.ranked
+    entries = sets.folding.ranked_entries
     find = find.reshape(len(many), 3)
     totals, found = ranked_counts.positions_of(entries, sets.lows, sets.highs, find)
     of_rank = _as_floats(sets, entries.entries, value_type)
@@ -140,7 +140,7 @@ def _between(of_rank: np.ndarray, places: Int64s, positions: np.ndarray) -> np.n
 
 
 def _mode(aggregate: Aggregate, sets: WindowSets, value_type: str) -> pa.Array:
-    entries = sets.folding.ranked
+    entries = sets.folding.ranked_entries
     places = ranked_counts.most_frequent(
         entries, sets.lows, sets.highs, is_descending=aggregate.is_descending
     )
@@ -154,8 +154,8 @@ _KLL_TYPES = {"bigint": "<i8", "double": "<f8", "float": "<f4"}
 
 
 def _sketch_in_parts(make: Callable[[SetColumn, tuple[str, ...]], pa.Array]) -> _Summary:
-    """Returns a summary that makes sketches of some windows at a time: sketches are much smaller
-    than the sets of windows."""
+    """Returns a summary that makes the sketches of some windows at a time, since sketches are much
+    smaller than the sets of windows."""
 
     def summary(aggregate: Aggregate, sets: WindowSets, value_type: str) -> pa.Array:
         columns = sets.columns(_AT_ONCE)
@@ -187,7 +187,7 @@ _SUMMARIES: dict[str, _Summary] = {
     "bitmap": lambda call, sets, _: bitmaps_of_positions(sets.column),
     "bits_of_some": lambda call, sets, _: combined_bitmaps(sets.column, is_union=True),
     "bits_of_all": lambda call, sets, _: combined_bitmaps(sets.column, is_union=False),
-    "count_min": lambda call, sets, _: sketches(sets.column, count_min(call.parameters)),
+    "count_min": lambda call, sets, _: count_min_sketches(sets.column, count_min(call.parameters)),
     **{f"kll_{kind}": _kll(number) for kind, number in _KLL_TYPES.items()},
     **{f"united_kll_{kind}": _united_kll(number) for kind, number in _KLL_TYPES.items()},
     "top": lambda call, sets, _: top_items(sets, call.parameters),
@@ -212,19 +212,19 @@ def _as_floats(sets: WindowSets, entries: Int64s, value_type: str) -> np.ndarray
 
 
 def _float_sums(sets: WindowSets) -> np.ndarray:
-    column, following = sets.folding.column, sets.folding.following
+    column, next_rows = sets.folding.column, sets.folding.next_rows
     values = floats(column.codes)
     sums: np.ndarray = latest_occurrence.sum_floats(
-        column.offsets, following, values, sets.lows, sets.highs
+        column.offsets, next_rows, values, sets.lows, sets.highs
     )
     return sums
 
 
 def _halves(sets: WindowSets) -> tuple[Int64s, Int64s]:
-    """The sum of each window's integers: `(upper << 32) + lower`."""
-    column, following = sets.folding.column, sets.folding.following
+    """Returns (lower, upper) of the sum of each window's integers, `(upper << 32) + lower`."""
+    column, next_rows = sets.folding.column, sets.folding.next_rows
     lower, upper = latest_occurrence.sum_integers(
-        column.offsets, following, column.codes, sets.lows, sets.highs
+        column.offsets, next_rows, column.codes, sets.lows, sets.highs
     )
     return lower & 0xFFFFFFFF, upper + (lower >> 32)
 

@@ -39,7 +39,7 @@ def component_storage(
     `name` is its column, or the stem of its columns. With `ansi`, integer sums detect overflow, as
     Spark's do under ANSI.
     """
-    representation = component.representation(value_type, ansi=ansi)
+    representation = component.part.representation(value_type, ansi=ansi)
     return STORAGES[type(representation)](
         component=component,
         value_type=value_type,

@@ -1,7 +1,7 @@
 """Partials of a user's own aggregate: columns of floats that the user's functions combine.
 
 Functions outside of installed modules are sent to workers by value, so every batch brings a new
-function that is equal to the one before. A worker recognizes it, and compiles it once.
+function that is equal to the previous one. A worker compiles equal functions once.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from muntin.aggregates.monoids import Monoid
 from muntin.aggregates.user_aggregate import UserAggregate, UserComponent
 from muntin.runtime.columns.partials import Bools, PartialColumn, Scalars
 from muntin.runtime.storage.numbers import NumberStorage
-from muntin.techniques.compiled.compile import compiles
+from muntin.techniques.kernels.compile import can_compile
 
 _KNOWN: dict[Any, Monoid] = {}
 
@@ -27,13 +27,13 @@ class UserStorage(NumberStorage):
     @property
     def cut_monoid(self) -> tuple[Monoid, Any]:
         monoid = intern_monoid(self.monoid)
-        return monoid, np.float64 if compiles(monoid) else object
+        return monoid, np.float64 if can_compile(monoid) else object
 
     def _lift_values(self, columns: list[pa.Array], present: Bools) -> Scalars:
         pairs = zip(columns, self._identity, strict=True)
         return tuple(np.where(present, self._numbers(c), identity) for c, identity in pairs)
 
-    def missing(self, rows: int) -> PartialColumn:
+    def missing_partials(self, rows: int) -> PartialColumn:
         return PartialColumn(scalars=tuple(np.full(rows, number) for number in self._identity))
 
     def lower(self, aggregate: Aggregate, columns: Sequence[PartialColumn]) -> tuple[pa.Array, ...]:
@@ -51,7 +51,7 @@ class UserStorage(NumberStorage):
 
 
 def intern_monoid(monoid: Monoid) -> Monoid:
-    """Returns the first monoid seen with the same code; `monoid` itself if that cannot be told."""
+    """Returns the first monoid with the same code, `monoid` itself if none is known to have it."""
     function = monoid.combine
     code = getattr(function, "__code__", None)
     if code is None or function.__closure__ or function.__kwdefaults__:

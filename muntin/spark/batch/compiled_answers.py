@@ -40,7 +40,7 @@ def pack_slices(rows: DataFrame, slicer_trees: tuple[SlicerTree, ...], time: str
     prepare_workers(session)
     cores = cores_of(session)
     buckets = max(cores, min(_BUCKETS_PER_CORE * cores, _MOST_BUCKETS))
-    task = Task(_slice, slicer_trees=slicer_trees, time=time, buckets=buckets)
+    task = Task(_run_slicer, slicer_trees=slicer_trees, time=time, buckets=buckets)
     return rows.select(*_input_columns(slicer_trees, time)).mapInArrow(task, PACKED)
 
 
@@ -55,7 +55,7 @@ def _input_columns(slicer_trees: Iterable[SlicerTree], time: str) -> list[str]:
     return list(columns)
 
 
-def _slice(
+def _run_slicer(
     batches: Iterable[pa.RecordBatch],
     *,
     slicer_trees: tuple[SlicerTree, ...],
@@ -67,20 +67,20 @@ def _slice(
 
 @dataclass(frozen=True, kw_only=True)
 class TreeRun:
-    """A tree to run: the layout of its slices, and the number of its first node among all."""
+    """A tree to run, the layout of its slices, and the number of its first node among all nodes."""
 
     tree: PeriodicTree
     layout: Layout
     first: int
 
     def answers(self, packed: list[bytes]) -> Iterator[pa.RecordBatch]:
-        """Yields the answers from packed slices, all of some keys."""
+        """Yields the answers from packed slices, which are all slices of their keys."""
         slices = unpack(packed, self.layout)
         if self.tree.time_part is None:
             return TreeRuntime(self.tree, self.layout).run([slices])
         # To the runtime a part is a key like others.
         layout = replace(self.layout, key_columns=(*self.layout.key_columns, PART))
-        return _own_answers(TreeRuntime(self.tree, layout).run([slices]), self.tree.time_part)
+        return _drop_overlap(TreeRuntime(self.tree, layout).run([slices]), self.tree.time_part)
 
 
 def combine_slices(
@@ -109,15 +109,15 @@ def combine_slices(
 def _run_trees(
     batches: Iterable[pa.RecordBatch], *, runs: Mapping[int, TreeRun], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    for tree, packed in _by_tree(batches):
+    for tree, packed in _group_by_tree(batches):
         run = runs.get(tree)
         if run is not None:
             for batch in run.answers(packed):
-                yield _in_columns(batch, run.first, schema)
+                yield _fit_to_schema(batch, run.first, schema)
 
 
-def _by_tree(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[bytes]]]:
-    """Yields packed rows of a tree: whole buckets, up to the bytes that run at once."""
+def _group_by_tree(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[bytes]]]:
+    """Yields trees with packed rows of whole buckets, about as many bytes as run together."""
     place: tuple[int, int] | None = None
     waiting: list[bytes] = []
     size = 0
@@ -135,15 +135,15 @@ def _by_tree(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[byte
         yield place[0], waiting
 
 
-def _in_columns(batch: pa.RecordBatch, first: int, schema: pa.Schema) -> pa.RecordBatch:
-    """Returns the answers of one tree in the columns of all; columns that it lacks are null."""
+def _fit_to_schema(batch: pa.RecordBatch, first: int, schema: pa.Schema) -> pa.RecordBatch:
+    """Returns the answers of one tree in the columns of all trees; missing columns are null."""
     place = batch.schema.get_field_index(NODE)
     numbers = pc.add(batch.column(place), np.int32(first))
     return cast_answer_rows(batch.set_column(place, NODE, numbers), schema)
 
 
-def _own_answers(batches: Iterable[pa.RecordBatch], width: int) -> Iterator[pa.RecordBatch]:
-    """Yields the answers whose window begins in the part that computed them."""
+def _drop_overlap(batches: Iterable[pa.RecordBatch], width: int) -> Iterator[pa.RecordBatch]:
+    """Yields the answers whose window begins in the part of time that computed them."""
     for batch in batches:
         begin, part = batch.column(BEGIN), batch.column(PART)
         mine = pc.and_(pc.greater_equal(begin, part), pc.less(begin, pc.add(part, width)))

@@ -17,8 +17,8 @@ from muntin.spark.binding.grouping_sql import (
     START,
     group_events,
     key_column,
-    micros,
     select_events,
+    time_to_micros,
 )
 from muntin.spark.binding.relations import Relations, is_ansi
 from muntin.spark.binding.slicer_columns import layout_of_records, record_columns
@@ -31,9 +31,10 @@ _LAST = "last"
 
 
 class DataWindowAnswers(SharedAnswers):
-    """The answers of one tree's queries; the first that is used computes all of them.
+    """The answers of the queries of one tree of data windows.
 
-    A session query that is alone in its tree is left to Spark's own `session_window`.
+    The first answer that is used computes all of them. A session query that is alone in its tree
+    is left to Spark's `session_window`.
     """
 
     _trees: Sequence[BoundDataTree]
@@ -49,9 +50,9 @@ class DataWindowAnswers(SharedAnswers):
         return {key: key_column(index) for index, key in enumerate(keys)}
 
     def _plain_answer(self, query: Query) -> DataFrame:
-        # Spark moves no filter across a sample. It would move a caller's filter on the bounds of
-        # sessions to before sessions are merged, where each event has a session of its own, and
-        # answer with parts of sessions.
+        # Spark moves a caller's filter on the bounds of sessions to before sessions are merged,
+        # where each event has a session of its own. The answer would then have parts of sessions.
+        # It moves no filter across a sample.
         return super()._plain_answer(query).sample(fraction=1.0, seed=0)
 
     def _is_computable(self, query: Query) -> bool:
@@ -61,7 +62,7 @@ class DataWindowAnswers(SharedAnswers):
     def _are_computable(self) -> bool:
         """Whether no event fails the queries.
 
-        If several queries share and one of them may fail, all are answered now.
+        If one of several queries may fail, this computes all answers to find out.
         """
         if len(self.queries) == 1 or not self._relations.may_fail(self.queries.values()):
             return True
@@ -100,7 +101,7 @@ class DataWindowAnswers(SharedAnswers):
         )
 
     def release_answers(self) -> None:
-        """Later answers read what `stacks` stored, so it is not freed."""
+        """Do nothing: later answers read what `stacks` stored."""
 
     def release(self) -> None:
         """Free Spark's storage."""
@@ -115,17 +116,19 @@ def _records_in_order(bound: BoundDataTree, relations: Relations) -> tuple[DataF
     """
     layout = layout_of_records(bound, relations)
     if bound.tree.grain is not None:
-        text, names, record_layout = _grains(bound, layout, ansi=is_ansi(relations.session))
+        text, names, record_layout = _select_grain_records(
+            bound, layout, ansi=is_ansi(relations.session)
+        )
     else:
-        text, names, record_layout = _events(bound, relations, layout)
+        text, names, record_layout = _select_event_records(bound, relations, layout)
     keys = layout.key_columns
     frame = relations.sql(text).select(*keys, *names)
     by_key = frame.repartition(*keys) if keys else frame.repartition(1)
-    order = [_sortable(name, frame.schema[name].dataType) for name in names]
+    order = [_sort_column(name, frame.schema[name].dataType) for name in names]
     return by_key.sortWithinPartitions(*keys, *order), record_layout
 
 
-def _sortable(name: str, kind: DataType) -> Column:
+def _sort_column(name: str, kind: DataType) -> Column:
     """Returns what a column is sorted by: a map by its entries, a value with maps inside as text,
     since maps have no order. A user's class may read them."""
     if "map<" not in kind.simpleString():
@@ -135,12 +138,12 @@ def _sortable(name: str, kind: DataType) -> Column:
     return to_json(col(name))
 
 
-def _grains(
+def _select_grain_records(
     bound: BoundDataTree, layout: Layout, *, ansi: bool
 ) -> tuple[SqlText, list[str], RecordLayout]:
     """Selects one record for the events of a key within a grain, from the first to the last."""
     grouping = bound.tree.grouping
-    time = micros(grouping.time, bound.time_type)
+    time = time_to_micros(grouping.time, bound.time_type)
     columns = {START: f"min({time})", _LAST: f"max({time})"}
     for storage in layout.storages:
         name = storage.columns[0].split("_")[0]
@@ -149,7 +152,7 @@ def _grains(
     return text, list(columns), RecordLayout(layout=layout, last=_LAST)
 
 
-def _events(
+def _select_event_records(
     bound: BoundDataTree, relations: Relations, layout: Layout
 ) -> tuple[SqlText, list[str], RecordLayout]:
     """Selects every event as a record, with its keys and its time."""
@@ -159,7 +162,7 @@ def _events(
         key_column(index): _plain_zero(key, bound.keys[index].dataType)
         for index, key in enumerate(grouping.keys)
     }
-    columns = {START: micros(grouping.time, bound.time_type), **columns}
+    columns = {START: time_to_micros(grouping.time, bound.time_type), **columns}
     text = select_events(grouping, {**keys, **columns})
     return text, list(columns), record_layout
 

@@ -17,13 +17,13 @@ from muntin.spark.binding.runtime_types import NUMERIC
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slices:
-    """Where the partials of a tree are in the rows of a pass.
+class PartialColumns:
+    """The columns of a tree's partials in the rows of a pass.
 
     The rows may have more keys and finer slices than the tree.
     """
 
-    # The rows for which it holds belong to this tree; None for all.
+    # SQL that is true for the rows of this tree; None if all rows are.
     condition: str | None
     key_columns: tuple[str, ...]
     # The column of every component, or the stem of its columns if it has several.
@@ -31,7 +31,8 @@ class Slices:
 
 
 def native_columns(component: Component, name: str) -> dict[str, str]:
-    """Returns the columns of a component that Spark combines, as aggregate calls by name."""
+    """Returns the aggregate calls that make the partials of a component that Spark combines, by
+    column."""
     scalars = component.partial_sql()
     if component.kind == "sum":
         return {name: component.call("sum"), _count_column(name): component.call("count")}
@@ -46,7 +47,9 @@ def _count_column(name: str) -> str:
     return f"{name}_n"
 
 
-def combine_natively(node: Node, rows: DataFrame, slices: Slices, types: Types) -> DataFrame:
+def combine_natively(
+    node: Node, rows: DataFrame, slices: PartialColumns, types: Types
+) -> DataFrame:
     """Returns one node's answers: keys, `begin`, and a column `a0...` for each aggregate.
 
     Spark copies each slice into the windows that hold it, as it would copy events without muntin.
@@ -64,7 +67,7 @@ def combine_natively(node: Node, rows: DataFrame, slices: Slices, types: Types) 
         begins = f"explode(sequence({first}, {last}, {window.slide}L))"
     columns = rows.columns
     answers = [
-        f"{_answer(aggregate, slices, types[aggregate], columns)} AS a{index}"
+        f"{_aggregate_sql(aggregate, slices, types[aggregate], columns)} AS a{index}"
         for index, aggregate in enumerate(node.aggregates)
     ]
     own = rows if slices.condition is None else rows.where(slices.condition)
@@ -75,12 +78,14 @@ def combine_natively(node: Node, rows: DataFrame, slices: Slices, types: Types) 
     )
 
 
-def _answer(aggregate: Aggregate, slices: Slices, kind: DataType, columns: Sequence[str]) -> str:
-    """Combine an aggregate's partials and lower them, as Spark SQL."""
+def _aggregate_sql(
+    aggregate: Aggregate, slices: PartialColumns, kind: DataType, columns: Sequence[str]
+) -> str:
+    """Returns Spark SQL that combines an aggregate's partials and lowers the result."""
     components = aggregate.components
     names = [slices.names[component] for component in components]
     if components[0].kind == "sum":
-        return _sum(names[0], kind, columns)
+        return _sum_of_sums(names[0], kind, columns)
     if components[0].part.spark_combine is None:
         (component,) = components
         fields = list(component.part.scalars)
@@ -94,10 +99,10 @@ def _answer(aggregate: Aggregate, slices: Slices, kind: DataType, columns: Seque
     return f"CAST({answer} AS {kind.simpleString()})" if is_narrow else answer
 
 
-def _sum(name: str, kind: DataType, columns: Sequence[str]) -> str:
-    """Returns a sum of sums, which overflows if one of them did."""
+def _sum_of_sums(name: str, kind: DataType, columns: Sequence[str]) -> str:
+    """Returns SQL for a sum of sums, which overflows if one of them did."""
     if f"{name}_1" in columns:
-        # The second is zero, or so large that this overflows, with Spark's own error.
+        # The second is zero unless a sum overflowed; then this overflows, with Spark's own error.
         return f"sum({name}_0) + sum({name}_1) * 9223372036854775807L"
     total = f"CAST(sum({name}) AS {kind.simpleString()})"
     counted = _count_column(name)

@@ -16,16 +16,22 @@ from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
 from muntin.spark.batch.compiled_answers import pack_slices
-from muntin.spark.batch.native_combine import Slices, native_columns
+from muntin.spark.batch.native_combine import PartialColumns, native_columns
 from muntin.spark.binding.bound_tree import BoundPeriodicTree, value_type_of
-from muntin.spark.binding.grouping_sql import START, TIME, micros, select_events, slice_start
+from muntin.spark.binding.grouping_sql import (
+    START,
+    TIME,
+    select_events,
+    slice_start,
+    time_to_micros,
+)
 from muntin.spark.binding.relations import Relations, is_ansi
 from muntin.spark.binding.slicer_columns import (
-    Arguments,
+    ArgumentColumns,
     ConditionBits,
     SafeExpressions,
-    conditions_of,
-    has_bits,
+    filter_conditions,
+    masks_condition,
     storages_of,
 )
 from muntin.spark.engine.local_group_by import group_within_partitions
@@ -45,14 +51,14 @@ class PassRows:
     # What the slicer makes for each tree whose partials the compiled runtime takes.
     slicer_trees: Mapping[int, SlicerTree]
     # The partials of each tree that Spark may combine.
-    slices: Mapping[int, Slices] = field(default_factory=dict)
+    slices: Mapping[int, PartialColumns] = field(default_factory=dict)
 
 
 class PassSlices:
-    """The slices that one pass makes of a family's events, for trees by their numbers.
+    """Makes the slices of some trees of a family in one pass.
 
-    `shared` is the pass, None for a tree that has its own. `parts` are answered from these slices.
-    `names` has the column of each key of the family.
+    `trees` are by their numbers. `shared` is the pass, None for a single tree without one. `parts`
+    are answered from these slices. `names` has the column of each key of the family.
     """
 
     def __init__(
@@ -90,8 +96,8 @@ class PassSlices:
         return _group_by_rows(self.trees, grouping, slicing, self._names, self._relations)
 
     @cached_property
-    def packed(self) -> DataFrame:
-        """The partials of all trees, in no order."""
+    def packed_partials(self) -> DataFrame:
+        """The packed partials of all trees, in no order."""
         rows = self.rows
         frame = rows.frame
         if rows.time == START and not self.has_rows_for_spark:
@@ -103,7 +109,7 @@ class PassSlices:
         """Returns the packed partials in order; Spark stores them if several queries read them."""
         if self._stored_slices is not None:
             return self._stored_slices
-        rows = in_order([self.packed])
+        rows = order_by_bucket([self.packed_partials])
         if self.has_rows_for_spark:
             # Spark combines other answers from the rows before they are packed.
             self.store_rows()
@@ -137,8 +143,8 @@ class PassSlices:
         self._stored_rows = self._stored_slices = None
 
 
-def in_order(packed: Sequence[DataFrame]) -> DataFrame:
-    """Returns the packed partials of some passes by target and bucket."""
+def order_by_bucket(packed: Sequence[DataFrame]) -> DataFrame:
+    """Returns the packed partials of some passes, ordered by tree and bucket."""
     rows = packed[0]
     for other in packed[1:]:
         rows = rows.unionAll(other)
@@ -152,14 +158,14 @@ def _event_rows(
     names: Mapping[str, str],
     relations: Relations,
 ) -> PassRows:
-    """Selects time, keys, arguments and conditions of a grouping's events, each once.
+    """Returns the events of a grouping: their time, keys, arguments and conditions, each once.
 
-    Its filter passes every event that some tree takes. `names` has the column of each key.
+    The grouping's filter lets in every event of some tree. `names` has the column of each key.
     """
     time_type = next(iter(trees.values())).time_type
     filters = (bound.tree.grouping.where for bound in trees.values())
     safe = SafeExpressions(grouping.relation, relations, filters)
-    arguments, bits = Arguments(safe), ConditionBits()
+    arguments, bits = ArgumentColumns(safe), ConditionBits()
     slicer_trees = {}
     for number, bound in trees.items():
         tree = bound.tree
@@ -173,13 +179,13 @@ def _event_rows(
                 storages=storages,
             ),
             slicing=tree.slicing,
-            masks={} if guard is None else bits.masks(conditions_of(guard, safe)),
+            masks={} if guard is None else bits.masks(filter_conditions(guard, safe)),
             values={each.component: arguments.of(each, guard) for each in storages},
             part_width=tree.time_part,
             longest=tree.longest_window,
         )
     columns = {
-        TIME: micros(grouping.time, time_type),
+        TIME: time_to_micros(grouping.time, time_type),
         **{names[key]: key for key in grouping.keys},
         **arguments.columns,
         **bits.columns,
@@ -195,18 +201,19 @@ def _group_by_rows(
     names: Mapping[str, str],
     relations: Relations,
 ) -> PassRows:
-    """Aggregates the events of a grouping by its keys and slices, once for all trees.
+    """Returns the partials of a grouping's keys and slices, made by one GROUP BY for all trees.
 
-    Its filter passes every event that some tree takes. `names` has the column of each key. An event
-    counts for a tree if the tree's filter holds. The part of a filter that depends on keys alone
-    is applied to the partials instead.
+    The grouping's filter lets in every event of some tree. `names` has the column of each key. A
+    tree's own filter becomes a FILTER of its aggregate calls. Its conditions on keys alone are
+    applied to the partials instead.
     """
-    columns = _Columns(relations)
+    columns = _GroupByColumns(relations)
     time_type = next(iter(trees.values())).time_type
     filters = (bound.tree.grouping.where for bound in trees.values())
-    safe = SafeExpressions(grouping.relation, relations, filters)
+    narrower = (where for where in filters if where != grouping.where)
+    safe = SafeExpressions(grouping.relation, relations, narrower)
     bits = ConditionBits()
-    slices: dict[int, Slices] = {}
+    slices: dict[int, PartialColumns] = {}
     slicer_trees: dict[int, SlicerTree] = {}
     for number, bound in trees.items():
         tree, own = bound.tree, bound.tree.grouping.where
@@ -220,8 +227,8 @@ def _group_by_rows(
             conditions.append(f"count({case_when(guard, '1')}) > 0")
         masks = bits.masks(conditions)
         key_columns = tuple(names[key] for key in tree.grouping.keys)
-        slices[number] = Slices(
-            condition=has_bits(masks) or None, key_columns=key_columns, names=components
+        slices[number] = PartialColumns(
+            condition=masks_condition(masks) or None, key_columns=key_columns, names=components
         )
         if len(tree.combined_by_spark) < len(tree.queries):
             slicer_trees[number] = SlicerTree(
@@ -233,7 +240,7 @@ def _group_by_rows(
                 part_width=tree.time_part,
                 longest=tree.longest_window,
             )
-    start = slice_start(slicing, micros(grouping.time, time_type))
+    start = slice_start(slicing, time_to_micros(grouping.time, time_type))
     keys_and_start = {**{names[key]: key for key in grouping.keys}, START: start}
     items = {**keys_and_start, **columns.calls, **bits.columns}
     by = ", ".join([*grouping.keys, start])
@@ -241,8 +248,8 @@ def _group_by_rows(
     return PassRows(frame=frame, time=START, slicer_trees=slicer_trees, slices=slices)
 
 
-class _Columns:
-    """The columns of a GROUP BY: the aggregate calls of every component and filter, each once."""
+class _GroupByColumns:
+    """Collects the aggregate calls of a GROUP BY, each once."""
 
     def __init__(self, relations: Relations) -> None:
         self.calls: dict[str, str] = {}
@@ -255,7 +262,7 @@ class _Columns:
     ) -> tuple[dict[Component, str], tuple[ComponentStorage, ...]]:
         """Adds the columns of a tree that are new; returns the column of each component, and the
         storage of those that the compiled runtime takes."""
-        # If a tree with another aggregate is made here, Spark alone answers it.
+        # A query with any other aggregate is answered by Spark alone.
         native = [each for each in bound.tree.aggregates if each.definition.is_native]
         value_types = {
             component: value_type_of(component, aggregate, bound.types)

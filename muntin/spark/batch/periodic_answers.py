@@ -15,7 +15,7 @@ from muntin.model.trees import Node
 from muntin.runtime.slicer.packing import TREE
 from muntin.spark.batch.compiled_answers import TreeRun, combine_slices
 from muntin.spark.batch.native_combine import combine_natively
-from muntin.spark.batch.pass_slices import PassSlices, in_order
+from muntin.spark.batch.pass_slices import PassSlices, order_by_bucket
 from muntin.spark.batch.shared_answers import NodeAnswers, SharedAnswers
 from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import key_column
@@ -84,7 +84,7 @@ class PeriodicAnswers(SharedAnswers):
 
     def _shared_answer(self, query: Query) -> DataFrame:
         compiled = self._compiled_parts(query)
-        frames = [self._combined_by_spark(part) for part in query.parts if part not in compiled]
+        frames = [self._answer_by_spark(part) for part in query.parts if part not in compiled]
         if compiled:
             answers = self._combine(compiled, is_stored=True)
             if len(compiled) == 1:
@@ -111,8 +111,8 @@ class PeriodicAnswers(SharedAnswers):
             )
         )
 
-    def _combined_by_spark(self, part: Query) -> DataFrame:
-        """Returns the answer to a part that the compiled runtime does not take."""
+    def _answer_by_spark(self, part: Query) -> DataFrame:
+        """Returns the answer to a part that compiled code does not combine."""
         place = self._place[part.name]
         bound = self._trees[place]
         if bound.tree.engine is Engine.SPARK:
@@ -130,7 +130,7 @@ class PeriodicAnswers(SharedAnswers):
     ) -> Iterator[Stack | CombinedAnswers]:
         """Yields the answers of all queries, as `SharedAnswers.stacks` does."""
         for slices in self._passes_of(self._slices):
-            # Spark combines some answers from the rows that others are packed from.
+            # Some answers are combined by Spark from rows that are packed for the others, too.
             if slices.has_rows_for_spark:
                 slices.store_rows()
         yield from super().stacks(is_at_once)
@@ -156,7 +156,7 @@ class PeriodicAnswers(SharedAnswers):
             frames = (each.slices().where(f"{TREE} IN ({numbers})") for each in passes)
             rows = reduce(DataFrame.unionAll, frames)
         else:
-            rows = in_order([each.packed for each in passes])
+            rows = order_by_bucket([each.packed_partials for each in passes])
         frame = combine_slices(runs, rows, self._key_fields(runs))
         return NodeAnswers(
             nodes=nodes, frame=self._with_null_keys(frame, parts), aggregates=aggregates
@@ -165,7 +165,7 @@ class PeriodicAnswers(SharedAnswers):
     def _with_null_keys(self, frame: DataFrame, parts: Iterable[Query]) -> DataFrame:
         """Returns answers with nulls for the keys that the grouping sets of some parts leave out.
 
-        Spark adds them: a type that the compiled runtime does not take would not go to Python.
+        They are added in Spark, since not every type of key can go to Python.
         """
         null_keys = {collapse_spaces(key) for part in parts for key in part.null_keys.values()}
         nulls = [

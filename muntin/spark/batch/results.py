@@ -23,8 +23,8 @@ from muntin.spark.engine.plan_reuse import store
 from muntin.spark.engine.settings import SettingsOfAnalysis
 from muntin.spark.output.stacking import (
     QUERY,
-    by_columns,
     check_names,
+    stack_by_columns,
     union_long_form,
     with_query_name,
 )
@@ -72,12 +72,12 @@ class Results(Mapping[str, DataFrame]):
     def _answer_alone(self, name: str) -> DataFrame:
         """Returns the answer to a query that shares with one that fails.
 
-        Queries that cannot fail go on sharing; every other is answered by itself.
+        Queries that cannot fail share among themselves; any other is answered by itself.
         """
-        # What is stored may have failed, too.
+        # The stored relations may be what fails.
         self._release_relations()
-        if self._safe is not None and name in self._safe:
-            return self._safe[name]
+        if self._safe_results is not None and name in self._safe_results:
+            return self._safe_results[name]
         return self._results_of([self.plan.query(name)], UNSHARED)[name]
 
     def _answer_alone_if_shared(self, name: str) -> DataFrame | None:
@@ -87,8 +87,8 @@ class Results(Mapping[str, DataFrame]):
             return self._answer_alone(name)
 
     @cached_property
-    def _safe(self) -> "Results | None":
-        """The answers to the sharing queries that fail for no event."""
+    def _safe_results(self) -> "Results | None":
+        """The answers to the sharing queries that cannot fail; None if there are none."""
         by_spark = {name for tree in self.plan.periodic_trees for name in tree.combined_by_spark}
         safe = [
             query
@@ -185,10 +185,10 @@ class Results(Mapping[str, DataFrame]):
         )
         try:
             with self._settings.restore():
-                stacks = [stack for each in self._shared for stack in each.stacks(to.is_at_once)]
+                stacks = [stack for each in self._shared for stack in each.stacks(to.fits_one_job)]
                 # A plain query may have an order, which is that of its files.
                 for query in self.plan.plain_queries:
-                    stacks += by_columns({query.name: self[query.name]})
+                    stacks += stack_by_columns({query.name: self[query.name]})
             to.write(stacks, list(self), self._answer_alone_if_shared)
         finally:
             for each in self._shared:

@@ -22,9 +22,9 @@ from muntin.spark.output.stacking import (
     QUERY,
     CombinedAnswers,
     Stack,
-    by_columns,
     long_form,
     stack_answers,
+    stack_by_columns,
     with_query_name,
 )
 from muntin.sql_text import collapse_spaces
@@ -41,7 +41,7 @@ class NodeAnswers:
 
 
 class SharedAnswers(ABC):
-    """The answers of queries whose trees are computed together.
+    """Answers queries whose trees are computed together.
 
     A tree answers parts of queries, one for each grouping set. Most queries have just one part:
     themselves. `answer_alone` answers a query by itself, if a query that it shares with fails.
@@ -72,16 +72,18 @@ class SharedAnswers(ABC):
 
     @abstractmethod
     def _is_computable(self, query: Query) -> bool:
-        """Whether no event fails a query that shares with this one."""
+        """Whether no event fails this query, or one that it shares slices with."""
 
     @abstractmethod
     def _shared_answer(self, query: Query) -> DataFrame:
-        """Returns the answer to a query that shares."""
+        """Returns the answer to a query from slices or records that it may share."""
 
     @abstractmethod
     def _combine(self, parts: Sequence[Query], *, is_stored: bool = False) -> NodeAnswers:
-        """Returns the answers to some parts by the compiled runtime; with `is_stored`, from the
-        slices that Spark stores for several answers."""
+        """Returns the answers of the compiled runtime to some parts.
+
+        With `is_stored`, they are made of slices that Spark stores for several answers.
+        """
 
     @abstractmethod
     def release(self) -> None:
@@ -119,7 +121,7 @@ class SharedAnswers(ABC):
         self, is_at_once: Callable[[CombinedAnswers], bool]
     ) -> Iterator[Stack | CombinedAnswers]:
         """Yields the answers of all queries: a frame for each set of columns, or one frame for all
-        if `is_at_once` accepts it.
+        if `fits_one_job` accepts it.
 
         Use each frame once. The first computes all that the compiled runtime answers. If there are
         others, Spark stores the answers until `release_answers`.
@@ -142,7 +144,7 @@ class SharedAnswers(ABC):
             if len(stacks) > 1 and self._stored_answers is None:
                 self._stored_answers = store(answers.frame)
             yield from stacks
-        yield from by_columns(
+        yield from stack_by_columns(
             {name: self.answer(name) for name in self.queries if name not in compiled}
         )
 

@@ -13,14 +13,14 @@ from muntin.spark.engine.folder import RAW_FILE_OPTIONS, Folder
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.error_text import JOB_ERRORS, job_error_text
 from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack
-from muntin.spark.sinks.file_options import FileOptions, flatten
-from muntin.spark.sinks.files_at_once import (
-    can_be_at_once,
+from muntin.spark.sinks.arrow_files import (
+    can_write_in_one_job,
+    file_extension,
     file_without_rows,
-    kind_of_files,
     query_of,
-    write_at_once,
+    write_in_one_job,
 )
+from muntin.spark.sinks.file_options import FileOptions, flatten
 
 MODES = ("error", "overwrite", "append")
 # Formats whose folders hold files and nothing else, so that parts of one folder can be moved.
@@ -31,7 +31,7 @@ AnswerAlone = Callable[[str], DataFrame | None]
 
 
 class WriteTo:
-    """Where answers are written to, and how."""
+    """Writes answers to the folders of one directory."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class WriteTo:
         self._mode = mode
         self._files = FileOptions(format=format, flatten=is_flat, options=options)
 
-    def is_at_once(self, whole: CombinedAnswers) -> bool:
+    def fits_one_job(self, whole: CombinedAnswers) -> bool:
         """Whether one job can write the files of all queries, which have different columns."""
-        return not is_connect(self._session) and can_be_at_once(whole, self._files)
+        return not is_connect(self._session) and can_write_in_one_job(whole, self._files)
 
     def write(
         self,
@@ -104,7 +104,7 @@ class WriteTo:
                 except AnalysisException:
                     raise
                 except JOB_ERRORS as error:
-                    alone = {name: f"{place}-{name}" for name in _names(stack)}
+                    alone = {name: f"{place}-{name}" for name in _query_names(stack)}
                     errors = self._save_each(alone, error, answer_alone, mode="error")
                     staged |= {name: alone[name] for name in alone if name not in errors}
                     failed |= errors
@@ -133,7 +133,7 @@ class WriteTo:
                 except AnalysisException:
                     raise
                 except JOB_ERRORS as error:
-                    # What a failed job leaves behind is no answer.
+                    # Replace what the failed job has left behind.
                     mode = "overwrite" if self._mode == "error" else self._mode
                     failed |= self._save_each({name: name}, error, answer_alone, mode=mode)
         return failed
@@ -163,7 +163,7 @@ class WriteTo:
     def _stage(self, stack: Stack | CombinedAnswers, place: str, folder: Folder) -> dict[str, str]:
         """Writes the answers of some queries to a hidden folder; returns the folder of each."""
         if isinstance(stack, CombinedAnswers):
-            return self._stage_at_once(stack, place, folder)
+            return self._stage_in_one_job(stack, place, folder)
         first = next(iter(stack.names.values()))
         frame = flatten(first, stack.frame) if self._files.is_flat else stack.frame
         if len(stack.names) == 1:
@@ -192,10 +192,12 @@ class WriteTo:
                 folder.copy(nothing, staged[name])
         return staged
 
-    def _stage_at_once(self, whole: CombinedAnswers, place: str, folder: Folder) -> dict[str, str]:
+    def _stage_in_one_job(
+        self, whole: CombinedAnswers, place: str, folder: Folder
+    ) -> dict[str, str]:
         """Writes a folder for each query, whatever its columns; each has a file at least."""
         gathered = replace(whole, frame=_gather_by_query(whole.frame))
-        write_at_once(gathered, f"{self._directory}/{place}", RAW_FILE_OPTIONS)
+        write_in_one_job(gathered, f"{self._directory}/{place}", RAW_FILE_OPTIONS)
         there = folder.names(place)
         # A query has a folder for each of its files.
         folders: dict[int, list[str]] = {}
@@ -215,7 +217,7 @@ class WriteTo:
 
     def _name_files(self, sources: list[str], target: str, part: Part, folder: Folder) -> None:
         """Moves a query's files into one folder, with the extension of their format."""
-        kind = kind_of_files(self._session)
+        kind = file_extension(self._session)
         paths = [f"{source}/{file}" for source in sources for file in folder.names(source)]
         for index, path in enumerate(paths):
             # The first part of Spark's own name, which is unique.
@@ -232,13 +234,13 @@ class WriteTo:
         return place
 
 
-def _names(stack: Stack | CombinedAnswers) -> list[str]:
+def _query_names(stack: Stack | CombinedAnswers) -> list[str]:
     """Returns the queries whose answers are in one frame."""
     parts = stack.parts if isinstance(stack, CombinedAnswers) else [stack]
     return [name for part in parts for name in part.names.values()]
 
 
 def _gather_by_query(frame: DataFrame) -> DataFrame:
-    """Returns rows such that a query has a file, or several if it has many rows, instead of one for
-    each partition."""
+    """Returns rows gathered by query, so that a query of few rows is written to one file, not to
+    one for each partition."""
     return frame.hint("rebalance", col(INDEX))

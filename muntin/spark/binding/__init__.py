@@ -1,1 +1,1 @@
-"""A plan meets its data: relations, types, samples."""
+"""Binds plans to their data: relations, Spark's types, samples."""

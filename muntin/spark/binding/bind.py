@@ -29,13 +29,13 @@ from muntin.spark.binding.bound_tree import (
 )
 from muntin.spark.binding.grouping_sql import select_events
 from muntin.spark.binding.leave_to_spark import (
-    answering,
     leave_to_spark,
+    plan_for_queries,
     reason_of_periodic,
     reason_of_records,
 )
 from muntin.spark.binding.relations import Relations, is_ansi, naming_query
-from muntin.spark.binding.runtime_types import is_carried, is_compiled, is_order_known
+from muntin.spark.binding.runtime_types import can_be_key, is_compiled, is_order_known
 from muntin.spark.error_text import first_line
 from muntin.sql.filters import is_reference
 
@@ -45,10 +45,10 @@ _FAILURES = (MuntinError, PySparkException)
 
 
 def bind(plan: Plan, relations: Relations, *, is_stream: bool = False) -> BoundPlan:
-    """Returns the plan with the types of its data; queries that only Spark can answer leave their
-    tree, with a reason.
+    """Returns the plan with the Spark types that its trees read and answer.
 
-    So does a query that fails to be bound for any other reason, if Spark takes it.
+    Queries whose types or settings only Spark can handle are left to Spark, with a reason. So is a
+    query that cannot be bound for another reason, if Spark accepts it.
     """
     try:
         return _bind(plan, relations, is_stream=is_stream)
@@ -59,7 +59,7 @@ def bind(plan: Plan, relations: Relations, *, is_stream: bool = False) -> BoundP
         for query in (each for each in plan.queries if isinstance(each, Query)):
             reason = _why_unbound(query, plan, relations, is_stream=is_stream)
             if reason is not None:
-                if not _is_sparks(query):
+                if not _has_window_of_spark(query):
                     raise
                 relations.check(query)
                 reasons[query.name] = reason
@@ -69,9 +69,9 @@ def bind(plan: Plan, relations: Relations, *, is_stream: bool = False) -> BoundP
 
 
 def _why_unbound(query: Query, plan: Plan, relations: Relations, *, is_stream: bool) -> str | None:
-    """Returns why a query cannot be bound, even without the others; None if it can."""
+    """Returns why a query cannot be bound by itself; None if it can."""
     try:
-        _bind(answering(plan, (query,)), relations, is_stream=is_stream)
+        _bind(plan_for_queries(plan, (query,)), relations, is_stream=is_stream)
     except RefusedError:
         raise
     except MuntinError as error:
@@ -81,24 +81,30 @@ def _why_unbound(query: Query, plan: Plan, relations: Relations, *, is_stream: b
     return None
 
 
-def _is_sparks(query: Query) -> bool:
-    """Whether Spark has a window such as a query's."""
+def _has_window_of_spark(query: Query) -> bool:
+    """Whether Spark itself could answer a query: it has periodic windows and sessions."""
     return query.is_periodic or isinstance(query.window, Session)
 
 
 def _bind(plan: Plan, relations: Relations, *, is_stream: bool) -> BoundPlan:
-    plan, data_trees = _bind_data_trees(plan, relations, is_stream=is_stream)
+    data_trees: list[BoundDataTree] = []
+    if plan.data_trees:
+        plan, data_trees = _bind_data_trees(plan, relations, is_stream=is_stream)
     plan, periodic_trees = _bind_periodic_trees(plan, relations)
-    return BoundPlan(plan=plan, trees=(*periodic_trees, *data_trees))
+    return BoundPlan(plan=plan, periodic_trees=tuple(periodic_trees), data_trees=tuple(data_trees))
 
 
 def _bind_data_trees(
     plan: Plan, relations: Relations, *, is_stream: bool
 ) -> tuple[Plan, list[BoundDataTree]]:
-    """Finds the types of data windows. Sessions that the runtime does not take are left to Spark,
-    and periodic windows to slices; any other window is an error, as Spark has none like it."""
+    """Returns the plan and its bound trees of data windows.
+
+    Sessions of types that the runtime does not take are left to Spark, and periodic windows get
+    trees of slices. Any other window of such types is an error, because Spark has none like it.
+    """
     trees = []
     reasons: dict[str, str] = {}
+    # Queries with periodic windows whose slices were to be made by a tree of data windows.
     guests: list[Query] = []
     for tree in plan.data_trees:
         queries = plan.queries_of(tree)
@@ -133,23 +139,23 @@ def _bind_periodic_trees(plan: Plan, relations: Relations) -> tuple[Plan, list[B
     for query in plan.queries:
         if (
             isinstance(query, Query)
-            and _is_sparks(query)
             and (query.sets is not None or (query.having and query.ending))
+            and _has_window_of_spark(query)
         ):
             # Spark resolves less in the HAVING of grouping sets than in that of each set, and less
             # in ORDER BY above HAVING.
             relations.check(query)
-    alone = [
+    types_alone = [
         types_of_plain_answer(tree, plan.queries_of(tree), relations)
         for tree in plan.periodic_trees
     ]
-    pairs = list(zip(plan.periodic_trees, alone, strict=True))
-    known = _types_of_families([tree for tree, types in pairs if types is None], relations)
+    pairs = list(zip(plan.periodic_trees, types_alone, strict=True))
+    by_family = _types_of_families([tree for tree, types in pairs if types is None], relations)
     trees = []
     reasons: dict[str, str] = {}
-    for tree, own in pairs:
+    for tree, alone in pairs:
         queries = plan.queries_of(tree).values()
-        types = _types_of(tree, queries, relations, own or known.get(tree.grouping.family))
+        types = _types_of(tree, queries, relations, alone or by_family.get(tree.grouping.family))
         bound = _bind_periodic_tree(tree, types, relations)
         trees.append(bound)
         for part in queries:
@@ -165,7 +171,10 @@ def _bind_periodic_trees(plan: Plan, relations: Relations) -> tuple[Plan, list[B
 
 
 def _with_trees(trees: Sequence[_Bound], left: Sequence[Tree]) -> list[_Bound]:
-    """Returns bound trees with what is left of each, in the same order."""
+    """Returns bound trees with the trees `left` of a plan that has lost some queries.
+
+    Both are in the same order; a tree that has lost all its queries is missing in `left`.
+    """
     names = {name for tree in left for name in tree.queries}
     bound = [each for each in trees if not names.isdisjoint(each.tree.queries)]
     return [replace(each, tree=tree) for each, tree in zip(bound, left, strict=True)]
@@ -174,10 +183,10 @@ def _with_trees(trees: Sequence[_Bound], left: Sequence[Tree]) -> list[_Bound]:
 def _types_of_families(
     trees: Iterable[PeriodicTree], relations: Relations
 ) -> dict[Family, AnswerTypes]:
-    """Asks Spark for the types of all trees of a family at once.
+    """Returns the types of families with several trees, each found in one analysis.
 
-    Families with keys that are more than columns, or that Spark refuses, are left out: their trees
-    are analysed one by one.
+    Families whose keys are expressions, or that Spark refuses, are left out: their trees are
+    analysed one by one.
     """
     known = {}
     for family, members in trees_by_family(trees).items():
@@ -216,7 +225,7 @@ def _bind_periodic_tree(
     tree: PeriodicTree, types: AnswerTypes, relations: Relations
 ) -> BoundPeriodicTree:
     keys, time_type, known = types.of(tree.grouping, tree.aggregates)
-    is_taken = all(is_carried(field.dataType) for field in keys)
+    is_taken = all(can_be_key(field.dataType) for field in keys)
     engines = {
         each: Engine.COMPILED
         if is_taken
@@ -233,12 +242,12 @@ def _bind_periodic_tree(
 def _with_techniques(
     bound: BoundPeriodicTree, plan: Plan, relations: Relations
 ) -> BoundPeriodicTree:
-    """Returns the tree with the techniques for its types: a plan knows only the functions."""
+    """Returns the tree with techniques for its types, which the planner did not know."""
     ansi = is_ansi(relations.session)
 
     def monoids(aggregate: Aggregate, component: Component) -> tuple[Monoid]:
         value_type = value_type_of(component, aggregate, bound.types)
-        return (component.representation(value_type, ansi=ansi).monoid,)
+        return (component.part.representation(value_type, ansi=ansi).monoid,)
 
     return replace(bound, tree=with_techniques(bound.tree, plan.workload.options, monoids))
 

@@ -17,16 +17,19 @@ from muntin.spark.engine.session_kind import cores_of
 
 # A part of time is this many times as long as the longest window, so one in so many slices is read
 # twice.
-_LENGTH = 4
+_WINDOWS_PER_PART = 4
 # A part has at least this many slices, as fewer would not keep a core busy.
-_SLICES = 1 << 14
+_SLICES_PER_PART = 1 << 14
 # With this many keys for each core, all cores have about as much to do.
 _KEYS_PER_CORE = 4
 
 
 def bind_batch(plan: Plan, relations: Relations) -> BoundPlan:
-    """Returns the plan that runs: queries that cannot share because of their types are plain ones,
-    trees say who computes what, and the costs are those of that plan."""
+    """Returns the plan that runs on a batch, bound to its data.
+
+    Queries that cannot share because of their types are left to Spark. Each tree records who makes
+    its slices and who combines them. Costs are computed anew.
+    """
     bound, cores = bind(plan, relations), cores_of(relations.session)
     apart = [part for each in bound.periodic_trees for part in _split_by_combiner(each, bound.plan)]
     trees = tuple(_with_decisions(each, bound.plan, cores) for each in _with_slicer_passes(apart))
@@ -35,12 +38,12 @@ def bind_batch(plan: Plan, relations: Relations) -> BoundPlan:
     is_shared = plan.strategy != UNSHARED
     computed = relations.computed_several_times(plan.readings) if is_shared else frozenset()
     plan = replace(plan, workload=replace(plan.workload, computed=computed))
-    return BoundPlan(plan=price_plan(plan), trees=(*trees, *bound.data_trees))
+    return replace(bound, plan=price_plan(plan), periodic_trees=trees)
 
 
 def _split_by_combiner(bound: BoundPeriodicTree, plan: Plan) -> Iterator[BoundPeriodicTree]:
-    """Yields a tree, or two if Spark combines some of its partials and only the slicer can make
-    others."""
+    """Yields a tree, split in two if Spark combines partials for some of its queries and others
+    need partials that only the slicer makes."""
     queries = plan.queries_of(bound.tree)
     by_spark = [queries[name] for name in _names_combined_by_spark(bound, plan)]
     if bound.tree.engine is Engine.SPARK or bound.tree.fits_group_by or not by_spark:
@@ -53,7 +56,7 @@ def _split_by_combiner(bound: BoundPeriodicTree, plan: Plan) -> Iterator[BoundPe
 
 
 def _with_slicer_passes(trees: Sequence[BoundPeriodicTree]) -> list[BoundPeriodicTree]:
-    """Returns the trees, those with partials that only the slicer makes in passes of the slicer."""
+    """Returns the trees; those with partials that GROUP BY cannot make get passes of the slicer."""
     passes: dict[Pass, Pass] = {}
     number = (
         max((each.tree.slicing_pass.number for each in trees if each.tree.slicing_pass), default=-1)
@@ -83,7 +86,7 @@ def _with_slicer_passes(trees: Sequence[BoundPeriodicTree]) -> list[BoundPeriodi
 
 
 def _names_combined_by_spark(bound: BoundPeriodicTree, plan: Plan) -> tuple[str, ...]:
-    """Returns the queries of a tree whose partials Spark combines."""
+    """Returns the queries of a tree with an aggregate that compiled code does not combine."""
     return tuple(
         name
         for name, query in plan.queries_of(bound.tree).items()
@@ -96,7 +99,9 @@ def _with_decisions(bound: BoundPeriodicTree, plan: Plan, cores: int) -> BoundPe
     by_spark = _names_combined_by_spark(bound, plan)
     decided = replace(
         tree,
-        nodes=tuple(_with_spark_techniques(node, bound) for node in tree.nodes),
+        nodes=tuple(_with_spark_techniques(node, bound) for node in tree.nodes)
+        if by_spark
+        else tree.nodes,
         combined_by_spark=() if tree.engine is Engine.SPARK else by_spark,
         # The slicer makes only partials that the compiled runtime takes.
         slicing_pass=None if by_spark and _is_made_by_slicer(tree) else tree.slicing_pass,
@@ -106,7 +111,7 @@ def _with_decisions(bound: BoundPeriodicTree, plan: Plan, cores: int) -> BoundPe
 
 
 def _with_spark_techniques(node: Node, bound: BoundPeriodicTree) -> Node:
-    """Returns the node with Spark as technique of what the compiled runtime does not take."""
+    """Returns the node with Spark as the technique of aggregates that it combines."""
     named = zip(node.aggregates, node.techniques, strict=True)
     return replace(
         node,
@@ -120,7 +125,7 @@ def _with_spark_techniques(node: Node, bound: BoundPeriodicTree) -> Node:
 
 
 def _time_part(tree: PeriodicTree, plan: Plan, cores: int) -> int | None:
-    """Returns the length of parts; None if Spark computes all, or keys are many."""
+    """Returns the length of the parts of time that a tree is divided into; see `part_width`."""
     if tree.engine is Engine.SPARK:
         return None
     known = plan.keys if plan.workload.keys_known else None
@@ -145,7 +150,7 @@ def part_width(slicing: Slicing, longest: int, *, keys: float | None, cores: int
     """
     if keys is None or keys >= _KEYS_PER_CORE * cores:
         return None
-    return max(_LENGTH * longest, int(_SLICES * SECOND / slicing.rate))
+    return max(_WINDOWS_PER_PART * longest, int(_SLICES_PER_PART * SECOND / slicing.rate))
 
 
 def _is_made_by_slicer(tree: PeriodicTree) -> bool:

@@ -49,17 +49,8 @@ class BoundPlan:
     """A plan that can run on its data, with a bound tree for each of its trees, in their order."""
 
     plan: Plan
-    trees: tuple[BoundTree, ...]
-
-    @property
-    def periodic_trees(self) -> tuple[BoundPeriodicTree, ...]:
-        """The bound trees of periodic windows."""
-        return tuple(tree for tree in self.trees if isinstance(tree, BoundPeriodicTree))
-
-    @property
-    def data_trees(self) -> tuple[BoundDataTree, ...]:
-        """The bound trees of data windows."""
-        return tuple(tree for tree in self.trees if isinstance(tree, BoundDataTree))
+    periodic_trees: tuple[BoundPeriodicTree, ...]
+    data_trees: tuple[BoundDataTree, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +91,7 @@ def answer_types(
     first = groupings[0]
     keys = list(dict.fromkeys(key for grouping in groupings for key in grouping.keys))
     filters = list(dict.fromkeys(each.where for each in groupings if each.where is not None))
-    # A filter may stand for others only if each is a condition.
+    # Several filters are joined by AND below, so each has to be checked to be a boolean.
     asked = [f"first(({where}))" for where in filters] if len(groupings) > 1 else []
     window = f"window({first.time}, '1 second')"
     sets = sets_of_values(aggregates)
@@ -127,10 +118,10 @@ def answer_types(
 def types_of_plain_answer(
     tree: Tree, queries: Mapping[str, Query], relations: Relations
 ) -> AnswerTypes | None:
-    """Returns the types of a tree whose only query Spark answers alone, read off that answer.
+    """Returns the types of a tree with a single query that Spark answers, from the answer's schema.
 
-    None if there are others, or if the answer does not have all keys, aggregates and the window as
-    columns: then `answer_types` asks Spark for them.
+    None if there are more queries, or if some key, aggregate or the window is no column of the
+    answer. Then call `answer_types`.
     """
     (query, *others) = queries.values()
     if (
@@ -158,7 +149,7 @@ def types_of_plain_answer(
 
 def value_type_of(component: Component, aggregate: Aggregate, types: Types) -> str:
     """Returns the type of the values in a component's partials, given Spark's types."""
-    if component.value_type is not None:
-        return component.value_type
+    if component.part.value_type is not None:
+        return component.part.value_type
     kind = types[component] if component in types else types[aggregate]
-    return component.representations[0].value_type(kind.simpleString())
+    return component.part.all_representations[0].value_type(kind.simpleString())

@@ -21,7 +21,7 @@ from muntin.optimizer.lower_bounds import depends_on_data
 from muntin.optimizer.optimize import may_share
 from muntin.optimizer.strategies import DEFAULT, UNSHARED
 from muntin.spark.binding.relations import Relations
-from muntin.spark.engine.plan_facts import (
+from muntin.spark.engine.catalyst import (
     bytes_read,
     operators_of,
     partition_columns,
@@ -37,9 +37,9 @@ ROWS = 10_000
 MANY_ROWS = 500_000
 # The live keys of all subsets of so many keys are counted.
 _FEW_KEYS = 6
-# With fewer rows of a key it cannot be told whether they are in order of time.
+# Fewer rows of a key do not show whether rows are in order of time.
 _ENOUGH = 8
-# Operators that hand rows on one by one; with others the first rows may cost as much as all.
+# Operators that pass rows on one by one. Below any other, the first rows may cost as much as all.
 _CHEAP = {"Project", "Union", "SubqueryAlias", "View"}
 
 Int64s = NDArray[np.int64]
@@ -60,10 +60,10 @@ class Facts:
 def estimate(
     work: Workload, relations: Relations, strategy: str, *, has_figures: bool = False
 ) -> Workload:
-    """Returns the workload with what the plan depends on: the relations that Spark computes rather
-    than reads, and for `auto` the number of events, and the rate and keys of a sample.
+    """Returns the workload with the facts about its data that the plan depends on.
 
-    Other strategies need no figures. A workload that the user made has them.
+    These are the relations that Spark computes rather than reads and, for the strategy `auto`, the
+    number of events and the rate and keys of a sample. With `has_figures` the user gave them.
     """
     if strategy != UNSHARED and len(work.queries_by_grouping) > 1:
         readings = Counter(grouping.relation for grouping in work.queries_by_grouping)
@@ -124,8 +124,8 @@ def with_facts(work: Workload, relations: Relations, *, least_rows: float = 0) -
 
 
 def _with_reading(work: Workload, relations: Relations) -> Workload:
-    """Returns the workload with what Spark will read: how many seconds of events, and the share of
-    them that is left after partition pruning by each filter.
+    """Returns the workload with the seconds of events that Spark will read, and the share of them
+    that is left after partition pruning by each filter.
 
     Nothing depends on that for a single grouping of periodic windows.
     """
@@ -139,7 +139,7 @@ def _with_reading(work: Workload, relations: Relations) -> Workload:
             try:
                 events = relations.events(family.relation)
                 sizes.append(rows_read(events))
-                reads |= _reads(events, groupings, relations)
+                reads |= _filter_shares(events, groupings, relations)
             except (*JOB_ERRORS, RefusedError):
                 # If a query is wrong, the error is raised when it is bound to its data. Other
                 # versions of Spark may not tell what they read.
@@ -154,7 +154,7 @@ def _with_reading(work: Workload, relations: Relations) -> Workload:
     )
 
 
-def _reads(
+def _filter_shares(
     events: DataFrame, groupings: Mapping[Grouping, Query], relations: Relations
 ) -> dict[str, float]:
     """Returns the share of a source's bytes that Spark reads for each filter on partitions."""
@@ -185,21 +185,21 @@ def _cached_facts(
     """Returns the facts of a family, sampled once for as long as its DataFrame lives."""
     frame = relations.frame(next(iter(groupings)).relation)
     if frame is None:
-        return sample(groupings, relations, least_rows)
+        return sample_facts(groupings, relations, least_rows)
     known = _FACTS.setdefault(frame, {})
     asked = (frozenset(groupings.items()), least_rows > 0)
     if asked not in known:
-        known[asked] = sample(groupings, relations, least_rows)
+        known[asked] = sample_facts(groupings, relations, least_rows)
     return known[asked]
 
 
-def sample(
+def sample_facts(
     groupings: Mapping[Grouping, frozenset[str]], relations: Relations, least_rows: float = 0
 ) -> Facts | None:
-    """Returns what the first rows tell about a family's events; None if they tell nothing.
+    """Returns the facts that the first rows show; None if they are too few, or not cheap to get.
 
-    Each grouping comes with the values that its slices store in sets: they are counted like keys.
-    Filters are applied to the first rows; the job does not look for rows that pass them.
+    `groupings` of one family have the values that their slices store in sets: those are counted
+    like keys. Filters are applied to the first rows; the job does not search for rows that pass.
     """
     family = next(iter(groupings)).family
     keys = sorted({key for grouping in groupings for key in grouping.keys})
@@ -239,14 +239,14 @@ def sample(
     if len(rows) == ROWS and in_all is not None and is_shuffled(times, whole):
         # The rows are spread over all of the time, with more events between them.
         more = max(1.0, in_all / ROWS)
-    rate = _rate(times, more)
+    rate = _event_rate(times, more)
     if rate is None:
         return None
     return Facts(
         rate=rate,
         live_keys={
             of: live_keys(_mix_hashes((hashes[key] for key in of), len(events)), in_all)
-            for of in {*_sets(groupings, keys), *_pairs(groupings)}
+            for of in {*_key_sets(groupings, keys), *_keys_with_values(groupings)}
         },
         shares={
             # Never zero: what a few rows do not have may still come.
@@ -264,7 +264,7 @@ def _guard_value(value: str, groupings: Mapping[Grouping, frozenset[str]]) -> st
     return case_when(" OR ".join(f"({where})" for where in filters), value)
 
 
-def _pairs(groupings: Mapping[Grouping, frozenset[str]]) -> Iterable[frozenset[str]]:
+def _keys_with_values(groupings: Mapping[Grouping, frozenset[str]]) -> Iterable[frozenset[str]]:
     """Returns the keys of each grouping with each of its values."""
     return (
         frozenset({*grouping.keys, value})
@@ -273,7 +273,7 @@ def _pairs(groupings: Mapping[Grouping, frozenset[str]]) -> Iterable[frozenset[s
     )
 
 
-def _sets(groupings: Iterable[Grouping], keys: Sequence[str]) -> set[frozenset[str]]:
+def _key_sets(groupings: Iterable[Grouping], keys: Sequence[str]) -> set[frozenset[str]]:
     """Returns the sets of keys that a pass may have: all of a few keys, else unions of two."""
     if len(keys) <= _FEW_KEYS:
         sizes = range(1, len(keys) + 1)
@@ -293,7 +293,7 @@ def _mix_hashes(columns: Iterable[Int64s], rows: int) -> Int64s:
 def live_keys(hashes: Int64s, in_all: float | None) -> float:
     """Estimates how many keys there are from those of a few rows (Chao's estimator).
 
-    Keys that were seen once tell how many were not seen. There are not more than rows.
+    The number of keys with one row shows how many have none. There are at most as many as rows.
     """
     counts = np.unique(hashes, return_counts=True)[1]
     once, twice = int((counts == 1).sum()), int((counts == 2).sum())
@@ -301,7 +301,7 @@ def live_keys(hashes: Int64s, in_all: float | None) -> float:
     return float(min(estimate, max(in_all or len(hashes), len(counts))))
 
 
-def _rate(times: Int64s, more: float) -> float | None:
+def _event_rate(times: Int64s, more: float) -> float | None:
     """Returns events per second, where each row of a sample represents `more` events."""
     span = float(np.quantile(times, 0.95) - np.quantile(times, 0.05)) / 0.9
     return None if span <= 0 else more * len(times) * SECOND / span

@@ -37,16 +37,16 @@ def group_events(grouping: Grouping, by: str, columns: dict[str, str]) -> SqlTex
     return select_events(grouping, {**keys, **columns}).surround("", groups)
 
 
-def micros(time: str, kind: DataType) -> str:
+def time_to_micros(time: str, kind: DataType) -> str:
     """Returns a timestamp of Spark's type `kind` as microseconds since 1970."""
     if not isinstance(kind, TimestampNTZType):
         return f"unix_micros(CAST({time} AS TIMESTAMP))"
     # Every function from a local time to a number uses the session's zone, which has gaps. An
     # interval does not.
-    return interval_micros(f"({time} - {_EPOCH_NTZ})")
+    return interval_to_micros(f"({time} - {_EPOCH_NTZ})")
 
 
-def interval_micros(interval: str) -> str:
+def interval_to_micros(interval: str) -> str:
     """Returns an interval of days and seconds as microseconds."""
     # Whole seconds first, then the rest of a second stretched to seconds.
     seconds = f"CAST(CAST({interval} AS INTERVAL SECOND) AS BIGINT)"
@@ -54,22 +54,22 @@ def interval_micros(interval: str) -> str:
     return f"({seconds} * 1000000L + CAST(CAST({rest} * 1000000 AS INTERVAL SECOND) AS BIGINT))"
 
 
-def interval(value: str) -> str:
+def micros_to_interval(value: str) -> str:
     """Returns microseconds as an interval of days and seconds."""
     return f"INTERVAL '0.000001' SECOND * ({value})"
 
 
-def instant(value: str, kind: DataType) -> str:
+def micros_to_time(value: str, kind: DataType) -> str:
     """Returns microseconds since 1970 as a timestamp of Spark's type `kind`."""
     if not isinstance(kind, TimestampNTZType):
         return f"timestamp_micros({value})"
-    return f"({_EPOCH_NTZ} + {interval(value)})"
+    return f"({_EPOCH_NTZ} + {micros_to_interval(value)})"
 
 
 def window_struct(begin: str, end: str, kind: DataType, *, nullable: bool = False) -> str:
     """Returns the `window` column as Spark's schema has it."""
     # Nothing is ever null, but Spark's schema has nullable bounds, and nullable hopping windows.
-    ends = (instant(f"nullif({side}, NULL)", kind) for side in (begin, end))
+    ends = (micros_to_time(f"nullif({side}, NULL)", kind) for side in (begin, end))
     struct = "named_struct('start', {}, 'end', {})".format(*ends)
     return f"if({begin} IS NULL, NULL, {struct})" if nullable else struct
 

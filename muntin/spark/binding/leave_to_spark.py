@@ -26,14 +26,14 @@ from muntin.spark.binding.relations import (
     is_case_sensitive,
 )
 from muntin.spark.binding.runtime_types import (
-    is_carried,
+    can_be_key,
     is_compiled,
     is_hashed_alike,
     is_order_known,
 )
 from muntin.sql_text import SqlText, quote_name
 
-# Settings by which `grouping_id` has another type, or its bits another order.
+# Settings that change the type of `grouping_id`, or the order of its bits.
 _OTHER_MARKS = (
     "spark.sql.legacy.integerGroupingId",
     "spark.sql.legacy.groupingIdWithAppendedUserGroupBy",
@@ -56,11 +56,14 @@ def leave_to_spark(plan: Plan, reasons: Mapping[str, str]) -> Plan:
         for query in plan.queries
         if isinstance(query, Query) and query.name in reasons
     }
-    return answering(plan, tuple(plain.get(query.name, query) for query in plan.queries))
+    return plan_for_queries(plan, tuple(plain.get(query.name, query) for query in plan.queries))
 
 
-def answering(plan: Plan, queries: tuple[Query | PlainQuery, ...]) -> Plan:
-    """Returns a plan for some of its queries: its trees without what the others need."""
+def plan_for_queries(plan: Plan, queries: tuple[Query | PlainQuery, ...]) -> Plan:
+    """Returns the plan of some of its queries: its trees without the nodes of the others.
+
+    A plain query may take the place of a query of the same name.
+    """
     parts = parts_of(queries)
     periodic = [tree.restrict_to(parts) for tree in plan.periodic_trees]
     data = [tree.restrict_to(parts) for tree in plan.data_trees]
@@ -118,12 +121,12 @@ def reason_of_records(
 
 def _foreign_key(bound: BoundTree) -> StructField | None:
     """Returns the first key that the compiled runtime does not take, if there is one."""
-    return next((field for field in bound.keys if not is_carried(field.dataType)), None)
+    return next((field for field in bound.keys if not can_be_key(field.dataType)), None)
 
 
 def _reason_of_gap(window: Session, bound: BoundTree, relations: Relations) -> str | None:
     """Returns why only Spark knows how long a session's gap is; None if it has one length."""
-    # Local times have no clock that changes.
+    # Days of local time are all 24 hours long.
     if not window.days or isinstance(bound.time_type, TimestampNTZType):
         return None
     zone = relations.session.conf.get("spark.sql.session.timeZone")
@@ -163,7 +166,7 @@ def _reason_of_query(query: Query, bound: BoundTree, relations: Relations) -> st
 
 
 def _reason_of_names(query: Query, relations: Relations) -> str | None:
-    # Each look at a setting is a call of the JVM, and there may be very many queries.
+    # Settings are looked up last: each is a call of the JVM, and there may be very many queries.
     if query.mixes_case and is_case_sensitive(relations.session):
         return "spark.sql.caseSensitive is on, and it spells a column in two cases"
     if query.names_window:
@@ -211,7 +214,7 @@ def _reason_of_aggregate(
     if row.has_legacy and has_legacy_statistics(relations.session):
         return "spark.sql.legacy.statisticalAggregate is on"
     if row.casts_to_double and not is_ansi(relations.session):
-        # A partial could not tell text that is no number from null.
+        # In a partial, text that is no number would look like a null.
         for argument in aggregate.components[0].arguments:
             argument_type = relations.type_of(source, argument)
             if not isinstance(argument_type, NumericType):

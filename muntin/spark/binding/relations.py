@@ -10,8 +10,8 @@ from pyspark.sql.types import DataType, StructType
 
 from muntin.errors import RefusedError, RunError, nearest, not_a_dataframe
 from muntin.model.query import PlainQuery, Query, tables_of
-from muntin.spark.engine.plan_facts import may_fail, operators_of, rows_read
-from muntin.spark.engine.plan_reuse import DistinctReads, with_unique_plan
+from muntin.spark.engine.catalyst import may_fail, operators_of, rows_read
+from muntin.spark.engine.plan_reuse import distinct_reads, with_unique_plan
 from muntin.spark.engine.session_kind import may_use_internals
 from muntin.spark.engine.statements import (
     expressions_text,
@@ -41,8 +41,8 @@ _WIDENED = re.compile(r"cast\(-?[\d.]+ as (bigint|double)\)")
 class Relations:
     """Turns SQL text with table references into DataFrames.
 
-    With `for_later`, statements may be made at any time, and read temporary views as they are now.
-    No other statement reads what is stored of these views and of the caller's DataFrames.
+    With `for_later`, statements may be made at any time: they read temporary views as they are now,
+    and what is stored for them is read by no other statement of the session.
     """
 
     def __init__(
@@ -64,14 +64,17 @@ class Relations:
                     f"mt.start runs the same plan on a stream"
                 )
         self.session = _session(self._frames)
-        self._is_for_later = for_later
         for table in tables:
             if for_later and table not in self._frames:
                 view = temporary_view(self.session, table)
                 self._frames |= {} if view is None else {table: view}
-        self._reads = DistinctReads(self.session)
-        self._distinct_frames: dict[str, DataFrame] = {}
-        self._read: dict[str, DataFrame] = {}
+        # The DataFrames that statements read for tables: as they are, and inside of statements.
+        self._whole_frames = self._inner_frames = self._frames
+        if for_later:
+            self._whole_frames = distinct_reads(self._frames, self.session)
+            self._inner_frames = {
+                table: with_unique_plan(frame) for table, frame in self._whole_frames.items()
+            }
         self._all_columns: dict[SqlText, DataFrame] = {}
         self._computed: dict[SqlText, bool] = {}
         self._checked: dict[Query | PlainQuery, DataFrame] = {}
@@ -83,25 +86,8 @@ class Relations:
     def sql(self, text: SqlText) -> DataFrame:
         """Returns the DataFrame of a statement that reads the caller's DataFrames as tables."""
         if text.parts == _WHOLE and text.tables[0] in self._frames:
-            return self._distinct(text.tables[0])
-        tables = self._frames.keys() & text.tables
-        return sql_over(self.session, text, {table: self._frame_of(table) for table in tables})
-
-    def _frame_of(self, table: str) -> DataFrame:
-        """Returns the DataFrame that statements read for a table."""
-        if not self._is_for_later:
-            return self._frames[table]
-        if table not in self._read:
-            self._read[table] = with_unique_plan(self._distinct(table))
-        return self._read[table]
-
-    def _distinct(self, table: str) -> DataFrame:
-        """Returns the DataFrame of a table, which Spark takes for none of the others."""
-        if not self._is_for_later:
-            return self._frames[table]
-        if table not in self._distinct_frames:
-            self._distinct_frames[table] = self._reads.make_distinct(self._frames[table])
-        return self._distinct_frames[table]
+            return self._whole_frames[text.tables[0]]
+        return sql_over(self.session, text, self._inner_frames)
 
     def frame(self, relation: SqlText) -> DataFrame | None:
         """Returns the caller's DataFrame, if the relation reads just one."""
@@ -128,16 +114,14 @@ class Relations:
         return frozenset(relation for relation in several if self.is_computed(relation))
 
     def whole(self, relation: SqlText) -> DataFrame:
-        """Returns the rows of a relation, as the plan that every statement over it contains.
-
-        If Spark stores it, none of these statements computes it again.
-        """
+        """Returns the rows of a relation as a frame to store: its plan is part of the plan of every
+        statement over the relation, so all of them read what is stored."""
         return without_projection(self._with_all_columns(relation))
 
     def events(self, relation: SqlText) -> DataFrame:
-        """Returns the rows of a relation, to see what Spark knows of them.
+        """Returns the rows of a relation, to look at their columns and plan.
 
-        Unlike with `whole`, a caller's DataFrame is not analysed again.
+        Unlike `whole`, it returns a caller's DataFrame as it is, which is not analysed again.
         """
         frame = self.frame(relation)
         is_table = not relation.parts[0].strip() and _ALIAS.fullmatch(relation.parts[-1])
@@ -153,7 +137,7 @@ class Relations:
         frame = self.sql(relation.surround(f"SELECT {expression} FROM ", ""))
         return frame.schema.fields[0].dataType
 
-    def casts(self, relation: SqlText, expression: str) -> bool:
+    def has_casts(self, relation: SqlText, expression: str) -> bool:
         """Whether Spark casts a value to compute an expression over a relation.
 
         Literals do not count: they can be cast to wider types.
@@ -163,8 +147,10 @@ class Relations:
         return shown is None or "cast(" in _WIDENED.sub("", shown.lower())
 
     def may_fail(self, queries: Iterable[Query]) -> bool:
-        """Whether an expression of queries over one relation may fail for some row; when in doubt,
-        yes."""
+        """Whether an expression of queries over one relation may fail for some row.
+
+        True if that is unknown.
+        """
         queries = list(queries)
         if any(query.has_user_code for query in queries):
             return True
@@ -176,7 +162,7 @@ class Relations:
         return may_fail(self.sql(queries[0].source.surround(f"SELECT {selected} FROM ", "")))
 
     def check(self, query: Query | PlainQuery) -> DataFrame:
-        """Returns the query as plain Spark; raises an error that names it if Spark refuses it."""
+        """Returns plain Spark's DataFrame of a query; raises `RefusedError` if Spark refuses it."""
         if query not in self._checked:
             with naming_query(query):
                 text = query.to_sql() if isinstance(query, Query) else query.statement
@@ -184,7 +170,7 @@ class Relations:
         return self._checked[query]
 
     def names_of(self, query: Query) -> StructType | None:
-        """Returns the columns that Spark gives a query; None if the query names all of them."""
+        """Returns the schema that Spark gives a query; None if the query names all its columns."""
         if all(column.name is not None for column in query.columns):
             return None
         return self.check(query).schema
@@ -192,7 +178,7 @@ class Relations:
 
 @contextmanager
 def naming_query(query: Query | PlainQuery) -> Iterator[None]:
-    """Turn an error of Spark's analysis in the block into one that names the query."""
+    """Turn an error of Spark's analysis in the block into a `RefusedError` that names the query."""
     try:
         yield
     except (AnalysisException, ParseException) as error:
@@ -204,8 +190,10 @@ def naming_query(query: Query | PlainQuery) -> Iterator[None]:
 
 @contextmanager
 def naming_refused_query(answer: Callable[[str], object], names: Iterable[str]) -> Iterator[None]:
-    """If Spark refuses the block, raise the error of the first of these queries that it refuses
-    alone, too; `answer` analyses one."""
+    """If Spark refuses the block, find the query that causes it and raise an error that names it.
+
+    `answer` analyses one query by itself.
+    """
     try:
         yield
     except AnalysisException:

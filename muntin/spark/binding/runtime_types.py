@@ -71,48 +71,48 @@ _HASHED_ALIKE = (
 )
 
 
-def is_ordered(kind: DataType) -> bool:
-    """Whether the runtime knows Spark's order of values of a type that are no plain numbers."""
+def has_known_order(kind: DataType) -> bool:
+    """Whether the runtime sorts values of this type as Spark does; not for plain numbers."""
     if isinstance(kind, StringType):
         # Other collations have orders of their own.
         return kind == StringType()
     return isinstance(kind, _ORDERED)
 
 
-def is_carried(kind: DataType) -> bool:
+def can_be_key(kind: DataType) -> bool:
     """Whether keys of this type can be sorted, sent to Python and compared there by value."""
     if isinstance(kind, ArrayType):
-        return is_carried(kind.elementType)
+        return can_be_key(kind.elementType)
     if isinstance(kind, StructType):
-        return all(is_carried(field.dataType) for field in kind.fields)
+        return all(can_be_key(field.dataType) for field in kind.fields)
     if isinstance(kind, StringType):
         # Under other collations different bytes may be equal, and only Spark knows which.
         return kind == StringType()
     return isinstance(kind, _CARRIED)
 
 
-def is_represented(representation: Representation, kind: DataType) -> bool:
+def can_represent(representation: Representation, kind: DataType) -> bool:
     """Whether a representation can store partials of values of a type that is no number."""
     match representation:
         case DecimalSums():
             # A sum of 38 digits may have overflowed.
             return isinstance(kind, DecimalType) and kind.precision < _MOST_DIGITS
         case ArgExtremes():
-            return is_carried(kind)
+            return can_be_key(kind)
         case _:
-            return is_ordered(kind)
+            return has_known_order(kind)
 
 
-def is_sketched(kind: DataType) -> bool:
+def can_be_sketched(kind: DataType) -> bool:
     """Whether the runtime writes sketches of the most frequent values of a type."""
     if isinstance(kind, DecimalType):
         return kind.precision <= _DIGITS_OF_A_WORD
     if isinstance(kind, BooleanType | BinaryType | DayTimeIntervalType):
         return False
-    return isinstance(kind, NUMERIC) or is_ordered(kind)
+    return isinstance(kind, NUMERIC) or has_known_order(kind)
 
 
-def sums_up(aggregate: Aggregate, kind: DataType) -> bool:
+def can_summarize(aggregate: Aggregate, kind: DataType) -> bool:
     """Whether the runtime keeps sets of values of a type, and summarizes them as an aggregate."""
     summary = aggregate.definition.summary or ""
     if summary == "ordered" and aggregate.definition.result == TEXT:
@@ -130,23 +130,23 @@ def _is_summed(kind: DataType) -> bool:
 
 
 def _is_sorted(kind: DataType) -> bool:
-    return isinstance(kind, NUMERIC) or is_ordered(kind)
+    return isinstance(kind, NUMERIC) or has_known_order(kind)
 
 
 def _is_hashed(kind: DataType) -> bool:
-    """Of a collated string Spark hashes a key of its own, and it takes arrays, too."""
+    """Whether sketches hash the bytes of values, which Spark does not do of collated strings."""
     return isinstance(kind, (*NUMERIC, BinaryType)) or kind == StringType()
 
 
 # The types of values that each summary takes, if it is not of all numbers.
 _SUMMARIZED: dict[str, Callable[[DataType], bool]] = {
-    **dict.fromkeys(("count", "values"), is_carried),
+    **dict.fromkeys(("count", "values"), can_be_key),
     **dict.fromkeys(("mode", "ordered", "top"), _is_sorted),
     **dict.fromkeys(("theta", "hll"), _is_hashed),
     **dict.fromkeys(("bits_of_some", "bits_of_all"), lambda kind: isinstance(kind, BinaryType)),
     "bitmap": lambda kind: isinstance(kind, IntegralType),
     "count_min": lambda kind: isinstance(kind, IntegralType | BinaryType) or kind == StringType(),
-    "items": is_sketched,
+    "items": can_be_sketched,
 }
 
 
@@ -154,24 +154,27 @@ def is_compiled(aggregate: Aggregate, types: Types) -> bool:
     """Whether the compiled runtime takes an aggregate of these types."""
     sets = aggregate.sets_of_values
     if sets:
-        return all(sums_up(aggregate, types[component]) for component in sets)
+        return all(can_summarize(aggregate, types[component]) for component in sets)
     kind = types[aggregate]
     if isinstance(kind, NUMERIC):
         return True
     typed = [PARTS[part].representations.get(TYPED) for part in aggregate.definition.parts]
-    return all(each is not None and is_represented(each, kind) for each in typed)
+    return all(each is not None and can_represent(each, kind) for each in typed)
 
 
 def is_order_known(aggregate: Aggregate, relation: SqlText, relations: Relations) -> bool:
-    """Whether the runtime knows the order that an aggregate such as `max_by` chooses by, if any."""
+    """Whether the runtime sorts the values that an aggregate such as `max_by` chooses by.
+
+    True for aggregates that choose no value.
+    """
     if not aggregate.definition.is_arg_extreme:
         return True
     kind = relations.type_of(relation, aggregate.others[0])
-    return isinstance(kind, NUMERIC) or is_ordered(kind)
+    return isinstance(kind, NUMERIC) or has_known_order(kind)
 
 
 def is_hashed_alike(kind: DataType) -> bool:
-    """Whether `xxhash64` of a value is the hash that `approx_count_distinct` takes of it.
+    """Whether `approx_count_distinct` hashes values of this type as `xxhash64` does.
 
     `approx_count_distinct` hashes collated text by its collation, and also hashes nested values
     that `xxhash64` may refuse.

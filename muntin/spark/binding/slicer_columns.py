@@ -1,6 +1,7 @@
 """Columns that the slicer and data windows read of each event: arguments, filters as bits."""
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from pyspark.sql.types import DoubleType, FloatType, IntegralType, NumericType
 
@@ -18,30 +19,34 @@ from muntin.spark.binding.relations import Relations, is_ansi
 from muntin.sql.filters import conjuncts, is_reference, is_simple
 from muntin.sql_text import SqlText
 
-# The bits of an integer that say which conditions hold; the sign is left out.
+# How many conditions have their bits in one integer; the sign bit is not used.
 _BITS = 63
 
 
 class SafeExpressions:
-    """Which expressions over one relation fail for no row; `filters` are looked at first."""
+    """Finds out which expressions over one relation fail for no row."""
 
     def __init__(
         self, relation: SqlText, relations: Relations, filters: Iterable[str | None]
     ) -> None:
+        """`filters` are those of all trees over the relation."""
         self._relation, self._relations = relation, relations
-        self._conditions = self._without_casts(filters)
+        self._filters = [where for where in filters if where is not None]
         self._numbers: dict[str, NumericType | None] = {}
 
-    def _without_casts(self, filters: Iterable[str | None]) -> dict[str, bool]:
-        """Returns all simple conditions of filters, if none has a cast: one analysis for all."""
+    @cached_property
+    def _conditions(self) -> dict[str, bool]:
+        """Whether conditions are safe, as far as they were looked at.
+
+        The simple conditions of all filters are looked at first, in one analysis.
+        """
         simple = dict.fromkeys(
             condition
-            for where in filters
-            if where is not None
+            for where in self._filters
             for condition in conjuncts(where)
             if is_simple(condition)
         )
-        if not simple or self._relations.casts(self._relation, ", ".join(simple)):
+        if not simple or self._relations.has_casts(self._relation, ", ".join(simple)):
             return {}
         return dict.fromkeys(simple, True)
 
@@ -52,7 +57,7 @@ class SafeExpressions:
     def is_condition(self, condition: str) -> bool:
         """Whether a condition compares columns, without a cast."""
         if condition not in self._conditions:
-            self._conditions[condition] = is_simple(condition) and not self._relations.casts(
+            self._conditions[condition] = is_simple(condition) and not self._relations.has_casts(
                 self._relation, condition
             )
         return self._conditions[condition]
@@ -116,21 +121,21 @@ class ConditionBits:
         return f"{self._prefix}bits{bit // _BITS}"
 
 
-def conditions_of(where: str, safe: SafeExpressions) -> tuple[str, ...]:
-    """Returns the conditions of a filter, which other filters may share.
+def filter_conditions(where: str, safe: SafeExpressions) -> tuple[str, ...]:
+    """Returns the conditions of a filter, each of which may be part of other filters, too.
 
-    If a part may fail, the whole filter is one condition: another part may guard it.
+    If one of them may fail, the whole filter is one condition, since the others may guard that one.
     """
     return conjuncts(where) if safe.is_filter(where) else (f"({where})",)
 
 
-def has_bits(masks: dict[str, int]) -> str:
+def masks_condition(masks: dict[str, int]) -> str:
     """Returns the condition that all bits of some masks are set, as SQL."""
     return " AND ".join(f"({name} & {mask}L) = {mask}L" for name, mask in masks.items())
 
 
-class Arguments:
-    """The columns of arguments, each once; computed only where the tree's filter holds."""
+class ArgumentColumns:
+    """Collects the columns of arguments, each once."""
 
     def __init__(self, safe: SafeExpressions, prefix: str = "") -> None:
         """The names of all columns start with `prefix`."""
@@ -143,7 +148,10 @@ class Arguments:
         return {name: sql for sql, name in self._names.items()}
 
     def of(self, storage: ComponentStorage, guard: str | None) -> tuple[str, ...]:
-        """Returns the columns of a component's arguments."""
+        """Returns the columns of a component's arguments.
+
+        Arguments that could fail are computed only where the filter `guard` holds.
+        """
         component = storage.component
         needs_guard = guard is not None and (
             component.argument is not None or component.where is not None
@@ -197,8 +205,10 @@ def layout_of_records(bound: BoundDataTree, relations: Relations) -> Layout:
 def record_columns(
     bound: BoundDataTree, relations: Relations, layout: Layout
 ) -> tuple[dict[str, str], RecordLayout]:
-    """Returns the columns of each event as Spark SQL, and their layout: all that data windows look
-    at, and the arguments of aggregates."""
+    """Returns the columns of each event as Spark SQL, and their layout.
+
+    They are the conditions and measures of data windows, and the arguments of aggregates.
+    """
     tree = bound.tree
     grouping = tree.grouping
     conditions = {sql: f"b{index}" for index, sql in enumerate(tree.conditions)}

@@ -1,1 +1,1 @@
-"""The checkpoint of a stream: its plans, its owner, Spark's logs, and whether all is there."""
+"""The checkpoint of a stream: its plans, its owner and Spark's logs."""

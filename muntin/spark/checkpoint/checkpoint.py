@@ -2,11 +2,11 @@
 
 checkpoint/muntin-00000.json    the plan of the first start, as data, with a version
 checkpoint/muntin-00001.json    the plan after a change of queries
-checkpoint/_last_plan.json      its name; this plan, or a later one, must be there
+checkpoint/_last_plan.json      the name of a plan; this one, or a later one, must be there
 checkpoint/spark/               Spark's offsets, commits and state
 
-A plan counts from the first batch that was finished under it. Until then it is only tried, and the
-pipeline can go back to the one before. Plans of long ago are deleted, as Spark's logs are.
+A plan is effective once a batch was finished under it. Until then it is only tried, and the
+pipeline can go back to the one before. Old plans are deleted, as Spark's logs are.
 """
 
 import json
@@ -22,12 +22,12 @@ from muntin.runtime.stream_plan.stream_plan_json import (
     stream_plan_from_json,
     stream_plan_to_json,
 )
-from muntin.spark.checkpoint.spark_logs import SPARK, SparkLogs, check_whole, damage_error
+from muntin.spark.checkpoint.spark_logs import SPARK, SparkLogs, check_complete, damage_error
 from muntin.spark.engine.folder import Folder, texts_in
 from muntin.spark.error_text import FILE_ERRORS, job_error_text
 
 _PREFIX, _SUFFIX = "muntin-", ".json"
-# Without it, nobody would notice that the last plan was deleted.
+# It shows if the last plan was deleted.
 _LAST = "_last_plan.json"
 _RETAINED = "spark.sql.streaming.minBatchesToRetain"
 # The fewest plans that are kept, if there were so many.
@@ -60,7 +60,7 @@ class Checkpoint:
         self.logs = SparkLogs(self.folder)
         # How many plans are kept: as many as batches of which Spark keeps its logs.
         self._plans_to_keep = int(session.conf.get(_RETAINED, None) or 100)
-        # The plans that the one which was stored last has replaced.
+        # The texts of the plans that were deleted when the last one was stored, by name.
         self._replaced: dict[str, str] = {}
         others = [name for name in names if name[0] not in "._"]
         if others:
@@ -89,12 +89,12 @@ class Checkpoint:
             raise damage_error(self.directory, f"the plan {last} is gone")
         batches = [self._read_plan(name).batch for name in self._plan_names]
         try:
-            check_whole(self.folder, self.logs, directory=self.directory, first_batches=batches)
+            check_complete(self.folder, self.logs, directory=self.directory, first_batches=batches)
         except Py4JJavaError as error:
             said = job_error_text(error)
             raise RunError(f"the checkpoint {self.directory} cannot be read: {said}") from None
 
-    def is_as_read(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Whether no plan was added or deleted since this object was made."""
         return self._plan_names == self._list_plans()
 
@@ -103,7 +103,7 @@ class Checkpoint:
         return self._read_plan(self._plan_names[-1]) if self._plan_names else None
 
     def effective(self) -> StoredPlan:
-        """Returns the last plan with a finished batch, else the first; call it if there is one."""
+        """Returns the last plan with a finished batch, else the first. There must be a plan."""
         name = self._effective_name()
         assert name is not None
         return self._read_plan(name)
@@ -111,23 +111,23 @@ class Checkpoint:
     def save(self, stored: StoredPlan) -> None:
         """Store the plan that runs from now on, and delete those that were only tried.
 
-        A plan that counts stays as it was written: the number of its first batch shows that it
-        counts.
+        An effective plan is not written again: the number of its first batch shows that it is
+        effective.
         """
         effective = self._effective_name()
         only_tried = [name for name in self._plan_names if effective is None or name > effective]
         try:
             self._replaced = {name: self.folder.read(name) for name in only_tried}
             if only_tried:
-                self._note_last(effective)
+                self._save_last_name(effective)
             for name in reversed(only_tried):
                 self.folder.delete(name)
                 self._plan_names.remove(name)
-            if not self.holds(stored.running):
+            if not self.is_stored(stored.running):
                 name = _name(stored.running.generation)
-                self.folder.write(name, _text(stored))
+                self.folder.write(name, _to_json(stored))
                 self._plan_names.append(name)
-                self._note_last(name)
+                self._save_last_name(name)
             for name in self._plan_names[: -max(self._plans_to_keep, _LEAST_KEPT)]:
                 self.folder.delete(name)
                 self._plan_names.remove(name)
@@ -136,29 +136,29 @@ class Checkpoint:
                 f"the checkpoint {self.directory} cannot be written: {job_error_text(error)}"
             ) from None
 
-    def holds(self, running: StreamPlan) -> bool:
+    def is_stored(self, running: StreamPlan) -> bool:
         """Whether a plan is the one that was stored last, maybe with other costs or techniques."""
         stored = self.latest()
         return stored is not None and state_of_running(stored.running) == state_of_running(running)
 
-    def take_back(self, running: StreamPlan) -> None:
-        """Delete the plan that was stored last and never ran, and put back what it replaced."""
+    def undo_save(self, running: StreamPlan) -> None:
+        """Delete the plan that was stored last and never ran; restore those that it replaced."""
         name = _name(running.generation)
         self._plan_names.remove(name)
-        self._note_last(self._effective_name())
+        self._save_last_name(self._effective_name())
         if name not in self._replaced:
             self.folder.delete(name)
         for earlier, text in self._replaced.items():
             self.folder.write(earlier, text)
             self._plan_names.append(earlier)
 
-    def _note_last(self, name: str | None) -> None:
+    def _save_last_name(self, name: str | None) -> None:
         """Note which plan must be there, after it was written or before later ones are deleted."""
         if name is not None:
             self.folder.write(_LAST, json.dumps({"plan": name}))
 
     def _name_of_last(self) -> str | None:
-        """The plan that must be there; None in a checkpoint from before there was such a note."""
+        """Returns the plan that must be there; None in checkpoints of earlier versions."""
         if not self.folder.has(_LAST):
             return None
         try:
@@ -174,7 +174,7 @@ class Checkpoint:
         )
 
     def _effective_name(self) -> str | None:
-        """The name of the plan that counts."""
+        """The name of the effective plan."""
         last = self.logs.last_commit()
         for name in reversed(self._plan_names):
             if name == self._plan_names[0] or self._read_plan(name).batch <= last:
@@ -210,7 +210,7 @@ def _name(generation: int) -> str:
     return f"{_PREFIX}{generation:05d}{_SUFFIX}"
 
 
-def _text(stored: StoredPlan) -> str:
+def _to_json(stored: StoredPlan) -> str:
     return json.dumps(
         {
             "mark": stored.mark,

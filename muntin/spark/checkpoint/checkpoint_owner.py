@@ -35,7 +35,7 @@ _RENEWED_EVERY_S = 10.0
 _SILENT_S = 30.0
 # Two starts at once may both find no owner, so each looks again after this time.
 _LOOKS_AGAIN_S = 0.2
-# How long this process may take to notice the end of a stream, and how often a start checks.
+# How long a pipeline may take to notice the end of its query, and how often a start checks that.
 _NOTICED_S = 5.0
 _CHECKS_EVERY_S = 0.05
 # The owners in this process, by the mark in their files.
@@ -48,13 +48,14 @@ _ENDED = {"Z", "X", "x"}
 
 
 class Owner:
-    """Lets only one pipeline at a time run on a checkpoint; this one leaves that to Spark."""
+    """The owner of a checkpoint. This base class does nothing: on Spark Connect, Spark itself lets
+    only one query run on a checkpoint."""
 
     def refuse_if_owned(self) -> None:
-        """Refuse a checkpoint on which a pipeline runs; writes nothing."""
+        """Raise `RunError` if a pipeline runs on the checkpoint; writes nothing."""
 
     def acquire(self) -> None:
-        """Become the owner, or refuse."""
+        """Become the owner; raises `RunError` if another pipeline is."""
 
     def release(self) -> None:
         """Release the checkpoint, if this pipeline owns it."""
@@ -86,20 +87,20 @@ class CheckpointOwner(Owner):
         self._since = datetime.now(UTC).isoformat(timespec="seconds")
         self._count = 0
         self._renewed = 0.0
-        # What the file said of an owner that turned out to be gone.
+        # The content of the file of an owner that turned out to be gone.
         self._silent: dict[str, Any] | None = None
         self._lock = threading.Lock()
         self._released = threading.Event()
 
     def refuse_if_owned(self) -> None:
-        """Refuse a checkpoint on which a pipeline runs; writes nothing."""
+        """Raise `RunError` if a pipeline runs on the checkpoint; writes nothing."""
         owner = self._read_owner()
         if owner is not None and owner != self._silent:
             self._refuse_if_alive(owner)
             self._silent = owner
 
     def acquire(self) -> None:
-        """Become the owner, or refuse; then renew it until it is released."""
+        """Become the owner, and renew the file until `release`; raises `RunError` if another is."""
         self.refuse_if_owned()
         try:
             self._folder.write(OWNER, self._text())
@@ -132,7 +133,7 @@ class CheckpointOwner(Owner):
         _OWNERS.pop(self._token, None)
 
     def check(self) -> None:
-        """Called before a batch is written: raises if another has taken the checkpoint."""
+        """Raise an error if another pipeline has taken the checkpoint; called before each write."""
         if time.monotonic() - self._renewed > 1.5 * _RENEWED_EVERY_S:
             self._renew()
 
@@ -211,7 +212,7 @@ class CheckpointOwner(Owner):
         return RunError(f"the checkpoint {self._directory} is in use by {_describe(owner)}: {what}")
 
     def _read_owner(self) -> dict[str, Any] | None:
-        """Returns what the file says: None if there is none, {} if it is cut short."""
+        """Returns the content of the file: None if there is none, {} if it is cut short."""
         for _ in range(3):
             if not self._folder.has(OWNER):
                 return None

@@ -48,7 +48,7 @@ class SparkLogs:
         """Returns the number of the last batch that was finished; -1 if none was."""
         return max(self.numbers("commits"), default=-1)
 
-    def is_cut(self) -> bool:
+    def has_unfinished_batch(self) -> bool:
         """Whether a batch was begun and not finished: Spark runs it again, with the same rows."""
         return max(self.numbers("offsets"), default=-1) > self.last_commit()
 
@@ -74,7 +74,7 @@ class SparkLogs:
         return int(self.commit(last).data["nextBatchWatermarkMs"]) * MILLISECOND
 
     def emitted_watermark(self) -> int | None:
-        """The watermark of the last batch that was finished: windows up to it were given."""
+        """The watermark of the last finished batch: windows that end by it were answered."""
         last = self.last_commit()
         return None if last < 0 else self.emitted_before(last + 1)
 
@@ -102,21 +102,21 @@ def damage_error(directory: str, what: str) -> RunError:
     )
 
 
-def check_whole(
+def check_complete(
     folder: Texts, logs: SparkLogs, *, directory: str, first_batches: Sequence[int]
 ) -> None:
-    """Refuse a checkpoint that is not complete; `first_batches` are those that its plans may run.
+    """Raise an error if a checkpoint is incomplete; `first_batches` has that of each of its plans.
 
-    A crash leaves at most one batch that was begun and not finished, and nothing else half-done. If
-    anything else does not fit together, somebody deleted or cut a file, and a stream that continued
-    from it would lose rows or take them twice. Nothing is written.
+    A crash leaves at most one batch that was begun and not finished. If anything else does not fit
+    together, somebody deleted or cut a file, and a stream that continued from it would lose or
+    repeat rows. This reads the checkpoint and writes nothing.
     """
-    problem = _problem(folder, logs, first_batches)
+    problem = _find_problem(folder, logs, first_batches)
     if problem is not None:
         raise damage_error(directory, problem)
 
 
-def _problem(folder: Texts, logs: SparkLogs, first_batches: Sequence[int]) -> str | None:
+def _find_problem(folder: Texts, logs: SparkLogs, first_batches: Sequence[int]) -> str | None:
     offsets, commits = logs.numbers("offsets"), logs.numbers("commits")
     last, begun = max(commits, default=-1), max(offsets, default=-1)
     if max(first_batches, default=0) > last + 1:

@@ -24,22 +24,22 @@ def frame_of_relation(relation: Relation, session: SparkSession) -> DataFrame:
     from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
     from pyspark.sql.connect.plan import LogicalPlan
 
-    class Given(LogicalPlan):
+    class FixedPlan(LogicalPlan):
         def plan(self, session: Any) -> Relation:
             return relation
 
-    frame: Any = ConnectFrame(Given(None), session)  # type: ignore[arg-type]
+    frame: Any = ConnectFrame(FixedPlan(None), session)  # type: ignore[arg-type]
     return frame  # type: ignore[no-any-return]
 
 
 def operator_of(relation: Relation) -> tuple[str, Any]:
-    """Returns what the protocol calls an operator, and its settings."""
+    """Returns the protocol's name of an operator, and its message."""
     name: str = relation.WhichOneof("rel_type")
     return name, getattr(relation, name)
 
 
 def expression_of(expression: Expression) -> tuple[str, Any]:
-    """Returns what the protocol calls an expression, and its parts."""
+    """Returns the protocol's name of an expression, and its message."""
     name: str = expression.WhichOneof("expr_type")
     return name, getattr(expression, name)
 
@@ -51,8 +51,8 @@ def number_of_plan(relation: Relation) -> int | None:
 
 
 def rename_child_columns(relation: Relation, child: Relation, names: list[str]) -> Relation:
-    """Returns an operator over a child of which each column was named anew; columns are found by
-    name alone."""
+    """Returns an operator over a child with renamed columns. Numbers of DataFrames are removed, so
+    the server finds columns by name alone."""
     changed = type(relation)()
     changed.CopyFrom(relation)
     name, operator = operator_of(changed)
@@ -60,17 +60,16 @@ def rename_child_columns(relation: Relation, child: Relation, names: list[str]) 
     inner.Clear()
     inner.to_df.input.CopyFrom(child)
     inner.to_df.column_names.extend(names)
-    kept = type(child)()
-    kept.CopyFrom(inner)
+    renamed = type(child)()
+    renamed.CopyFrom(inner)
     inner.Clear()
     _normalize(changed, numbers=None)
-    getattr(getattr(changed, name), _INPUT).CopyFrom(kept)
+    getattr(getattr(changed, name), _INPUT).CopyFrom(renamed)
     return changed
 
 
 def canonical_bytes(relation: Relation) -> bytes:
-    """Returns a text that is the same for two plans that differ only in the numbers of their
-    DataFrames."""
+    """Returns a plan as bytes that do not depend on the numbers of its DataFrames."""
     copy = type(relation)()
     copy.CopyFrom(relation)
     _normalize(copy, numbers={})
@@ -79,8 +78,10 @@ def canonical_bytes(relation: Relation) -> bytes:
 
 
 def _normalize(message: Any, numbers: dict[int, int] | None) -> None:
-    """Numbers DataFrames in the order in which they appear, or removes their numbers; forgets the
-    lines of Python that made them."""
+    """Numbers DataFrames in the order in which they appear; if `numbers` is None, removes numbers.
+
+    Removes the lines of Python that made the DataFrames, too.
+    """
     for field, value in message.ListFields():
         if field.name == "plan_id":
             if numbers is None:

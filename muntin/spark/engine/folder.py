@@ -39,7 +39,7 @@ class Texts(Protocol):
         """Returns the names in a folder, in no order; none if there is no folder."""
 
     def names_with_prefix(self, prefix: str) -> list[str]:
-        """Returns the names in the directory that begin so, in no order."""
+        """Returns the names in the directory that begin with a prefix, in no order."""
 
     def read(self, name: str) -> str:
         """The text of a name."""
@@ -52,7 +52,7 @@ class Texts(Protocol):
 
 
 def texts_in(session: SparkSession, directory: str) -> Texts:
-    """Returns the texts in a directory, by the way that suits the session."""
+    """Returns the texts in a directory; on Spark Connect, that of the server."""
     if is_connect(session):
         return ServerFolder(session, directory)
     return Folder(session, directory)
@@ -88,7 +88,7 @@ class Folder:
         return [status.getPath().getName() for status in self._system.listStatus(path)]
 
     def names_with_prefix(self, prefix: str) -> list[str]:
-        """Returns the names in the directory that begin so, in no order."""
+        """Returns the names in the directory that begin with a prefix, in no order."""
         return [name for name in self.names() if name.startswith(prefix)]
 
     def sizes(self, name: str) -> dict[str, int]:
@@ -105,7 +105,7 @@ class Folder:
             stream.close()
 
     def write(self, name: str, text: str) -> None:
-        """Put a file in place, whole or not at all; an older one is deleted first."""
+        """Write a whole file, then move it in place of an older one, which is deleted first."""
         parent, _, last = name.rpartition("/")
         hidden = f"{parent}/.{last}.new" if parent else f".{last}.new"
         self.put(hidden, text.encode())
@@ -183,13 +183,15 @@ class ServerFolder:
         return list({_names_below(folder, path)[0] for path in self._files(self._at(name))})
 
     def names_with_prefix(self, prefix: str) -> list[str]:
-        """Returns the names in the directory that begin so, in no order."""
+        """Returns the names in the directory that begin with a prefix, in no order."""
         paths = self._files(f"{self._at('')}/{_escape_pattern(prefix)}*")
         return list({_names_below(self._directory, path)[0] for path in paths})
 
     def matching_folders(self, pattern: str) -> list[str]:
-        """Returns the folders that a pattern stands for, if there are files in them; each part of
-        the pattern is a name or has an asterisk."""
+        """Returns the folders that match a pattern and have files in them.
+
+        Each part of the pattern is a name or has an asterisk.
+        """
         depth = pattern.count("/") + 1
         paths = self._files(f"{self._at('')}/{pattern}")
         return list({"/".join(_names_below(self._directory, path)[:depth]) for path in paths})
@@ -214,17 +216,17 @@ class ServerFolder:
             frame.write.mode("overwrite").text(f"{self._directory}/{name}")
 
     def delete(self, name: str) -> None:
-        """Put nothing in the place of a text."""
+        """Put an empty folder in the place of a text; see the class."""
         nothing = self._session.createDataFrame([], "value STRING")
         with self._naming_place("written", name):
             nothing.write.mode("overwrite").text(f"{self._directory}/{name}")
 
     def _at(self, name: str) -> str:
-        """Returns a place as Spark's readers take it: to them, some characters make a pattern."""
+        """Returns a path for Spark's readers, which take some characters for a pattern."""
         return _escape_pattern(f"{self._directory}/{name}".rstrip("/"))
 
     def _files(self, pattern: str) -> list[str]:
-        """Returns the paths of all files below what a pattern stands for, but for hidden ones."""
+        """Returns the paths of all files, except hidden ones, below the folders of a pattern."""
         reader = self._session.read.format("binaryFile").option("recursiveFileLookup", "true")
         with self._naming_place("read", ""):
             try:
@@ -251,8 +253,7 @@ def _escape_pattern(path: str) -> str:
 
 
 def _names_below(folder: str, path: str) -> list[str]:
-    """Returns the names behind a folder in the path of a file in it, which Spark says with its
-    scheme and from the root on."""
+    """Returns the parts of a file's path below a folder; `path` is absolute, with its scheme."""
     place = normpath(_without_scheme(folder))
     place = place if place.startswith("/") else f"/{place}"
     whole = _without_scheme(path)

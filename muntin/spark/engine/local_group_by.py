@@ -28,11 +28,10 @@ _MOST_BYTES = 1 << 29
 
 
 def group_within_partitions(frame: DataFrame) -> DataFrame:
-    """Returns the rows of a GROUP BY as each partition of its input has them.
+    """Returns the rows of a GROUP BY of each partition: a group may have a row in several.
 
-    There may be several rows of one group, at most one for each partition. The frame is returned
-    as it is where Spark plans anything but an aggregation of one modest scan, projected or not,
-    before Spark 4.3, and where plans may not be read.
+    It works for an aggregation of one modest scan, projected or not. Any other frame is returned as
+    it is, and so are all before Spark 4.3 and where plans may not be read.
     """
     session = frame.sparkSession
     if not may_use_internals(session):

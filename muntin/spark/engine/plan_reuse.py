@@ -8,7 +8,7 @@ are equal, and many compare their names alone.
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -42,7 +42,7 @@ def store(frame: DataFrame) -> DataFrame:
 
 
 def try_compute(frame: DataFrame) -> bool:
-    """Compute a stored frame now; returns whether that succeeded. If not, it is not stored."""
+    """Compute a stored frame now; returns whether that succeeded, else frees the frame."""
     try:
         frame.count()
     except JOB_ERRORS as error:
@@ -66,72 +66,72 @@ def same_rows(one: Plan, other: Plan, session: SparkSession) -> bool:
     )
 
 
-class DistinctReads:
-    """Frames of one job in which Spark takes no read of files for another that only looks alike.
+def distinct_reads(frames: Mapping[str, DataFrame], session: SparkSession) -> dict[str, DataFrame]:
+    """Returns the same rows, as frames whose reads of files Spark does not confuse in one job.
 
     A leaf that looks like one of an earlier frame and reads other files becomes a sample of all its
     rows: Spark compares samples by seed. Where plans may not be read, a frame is sampled as a whole
     if it reads other files of the same folder than an earlier one.
     """
-
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
-        # The leaves of the frames so far, by their identity.
-        self._leaves: dict[int, Plan] = {}
-        # The files of the frames so far, where plans may not be read.
-        self._files: list[frozenset[str]] = []
-
-    def make_distinct(self, frame: DataFrame) -> DataFrame:
-        """Returns the same rows; call it once for each frame of the job."""
-        if is_connect(self._session):
-            return frame
-        if not may_use_internals(self._session):
-            return self._sample_if_alike(frame)
+    if len(frames) < 2 or is_connect(session):
+        return dict(frames)
+    if not may_use_internals(session):
+        return _sample_alike_frames(frames)
+    # The leaves of the frames so far, by their identity.
+    leaves: dict[int, Plan] = {}
+    distinct = {}
+    for name, frame in frames.items():
         plan = analyzed_plan(frame)
-        leaves = to_list(plan.collectLeaves())
-        earlier = dict(self._leaves)
-        for leaf in leaves:
-            self._leaves.setdefault(_object_id(leaf, self._session), leaf)
-        if not earlier or not any(self._is_mistaken(leaf, earlier) for leaf in leaves):
-            return frame
+        distinct[name] = _sample_mistaken_leaves(frame, plan, leaves, session)
+        for leaf in to_list(plan.collectLeaves()):
+            leaves.setdefault(_object_id(leaf, session), leaf)
+    return distinct
 
-        def chosen(part: Plan) -> Plan | None:
-            if not part.children().isEmpty():
-                return None
-            if not self._is_mistaken(part, earlier):
-                return part
-            sample = frame_of(part, self._session).sample(fraction=1.0, seed=len(earlier))
-            return analyzed_plan(sample)
 
-        return frame_of(rewrite(plan, chosen, self._session), self._session)
-
-    def _sample_if_alike(self, frame: DataFrame) -> DataFrame:
+def _sample_alike_frames(frames: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    earlier: list[frozenset[str]] = []
+    distinct = {}
+    for name, frame in frames.items():
         files = frozenset(frame.inputFiles())
-        earlier = list(self._files)
-        self._files.append(files)
-        if any(files != others and _folders(files) & _folders(others) for others in earlier):
-            return frame.sample(fraction=1.0, seed=len(earlier))
-        return frame
+        is_alike = any(files != other and _folders(files) & _folders(other) for other in earlier)
+        distinct[name] = frame.sample(fraction=1.0, seed=len(earlier)) if is_alike else frame
+        earlier.append(files)
+    return distinct
 
-    def _is_mistaken(self, leaf: Plan, earlier: dict[int, Plan]) -> bool:
-        """Whether Spark takes a leaf for an earlier one that lists other files."""
-        if _object_id(leaf, self._session) in earlier:
-            return False
-        if not any(
-            _is_instance(source, _FILE_INDEX, self._session)
-            for source in _sources(leaf, self._session)
-        ):
-            return False
-        return any(
-            leaf.sameResult(other) and not same_rows(leaf, other, self._session)
-            for other in earlier.values()
-        )
+
+def _sample_mistaken_leaves(
+    frame: DataFrame, plan: Plan, earlier: Mapping[int, Plan], session: SparkSession
+) -> DataFrame:
+    """Returns a frame of this plan with samples of the leaves that Spark takes for earlier ones."""
+
+    def sample_if_mistaken(part: Plan) -> Plan | None:
+        if not part.children().isEmpty():
+            return None
+        if not _is_mistaken(part, earlier, session):
+            return part
+        sample = frame_of(part, session).sample(fraction=1.0, seed=len(earlier))
+        return analyzed_plan(sample)
+
+    if any(_is_mistaken(leaf, earlier, session) for leaf in to_list(plan.collectLeaves())):
+        return frame_of(rewrite(plan, sample_if_mistaken, session), session)
+    return frame
+
+
+def _is_mistaken(leaf: Plan, earlier: Mapping[int, Plan], session: SparkSession) -> bool:
+    """Whether Spark takes a leaf for an earlier one that lists other files."""
+    if _object_id(leaf, session) in earlier:
+        return False
+    if not any(_is_instance(source, _FILE_INDEX, session) for source in _sources(leaf, session)):
+        return False
+    return any(
+        leaf.sameResult(other) and not same_rows(leaf, other, session) for other in earlier.values()
+    )
 
 
 def with_unique_plan(frame: DataFrame) -> DataFrame:
-    """Returns the same rows, as a plan that Spark takes for no other.
+    """Returns the same rows, as a plan that equals no other.
 
-    A condition that always holds makes the plan look like no other. Spark's optimizer removes it.
+    It has a condition that always holds, which Spark's optimizer removes.
     """
     return frame.where(f"'{uuid4().hex}' IS NOT NULL")
 

@@ -102,7 +102,7 @@ def jvm_pid() -> int | None:
 
 @cache
 def _pid(jvm: Any) -> int:
-    """Asks the JVM once: memory is sampled ten times a second."""
+    """Returns the process of a JVM; cached, because memory is sampled ten times a second."""
     return int(getattr(jvm, "java.lang.ProcessHandle").current().pid())
 
 

@@ -52,7 +52,7 @@ def _set(session: SparkSession, values: Mapping[str, str | None]) -> None:
 
 
 class SettingsOfAnalysis:
-    """A session's settings at the moment when this is made.
+    """The settings of a session at one moment, to analyse under them later.
 
     A Spark Connect server analyses a DataFrame each time it is used, under the settings of that
     moment. So there nothing is restored.
@@ -81,7 +81,7 @@ class SettingsOfAnalysis:
 
 
 def _all_settings(session: SparkSession) -> Any:
-    """Returns all settings except `PRUNING`: an immutable map of the JVM, which is compared there,
+    """Returns all settings except `PRUNING`: an immutable map of the JVM, which compares them fast,
     or a dictionary."""
     if not may_use_internals(session):
         return {name: value for name, value in session.conf.getAll.items() if name != PRUNING}

@@ -15,7 +15,7 @@ from muntin.spark.engine.session_kind import is_connect, may_use_internals
 from muntin.spark.error_text import first_line
 from muntin.sql_text import SqlText
 
-# Where Spark's parser found an error.
+# The position of an error in Spark's messages.
 _PLACE = re.compile(r"\s*\(line (\d+), pos (\d+)\)|;? line \d+ pos \d+")
 
 
@@ -96,7 +96,7 @@ def expressions_text(frame: DataFrame) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class SyntaxProblem:
-    """What Spark's parser finds wrong in a statement, and at which character."""
+    """An error of Spark's parser, and its character in the statement."""
 
     message: str
     at: int
@@ -129,5 +129,5 @@ def has_function(session: SparkSession, name: str) -> bool:
 
 
 def drop_position(said: str) -> str:
-    """Removes the line number from Spark's message: it counts from the start of the statement."""
+    """Returns Spark's message without the line number, which counts from the statement's start."""
     return _PLACE.sub("", said)

@@ -1,4 +1,4 @@
-"""What streaming DataFrames are made of: operators above a stream, watermarks, folders of files."""
+"""The parts of streaming DataFrames: operators above a stream, watermarks, folders of files."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ from muntin.spark.engine.session_kind import is_connect, may_use_internals
 PROJECT, FILTER, JOIN, WATERMARK = "Project", "Filter", "Join", "EventTimeWatermark"
 # Metadata of a column that has a watermark.
 _DELAY = "spark.watermarkDelayMs"
-# Names that DataFrames are lent in statements.
+# The temporary names of DataFrames in statements.
 _RANDOM_NAME = re.compile(r"`?(_pyspark|muntin)_[0-9a-f]{32}`?[.]?")
 # Operators that change no row.
 _NAMES = {"SubqueryAlias", "View"}
@@ -69,8 +69,7 @@ class StreamPath:
         return kinds.index(WATERMARK) if WATERMARK in kinds else None
 
     def has_filter_below_watermark(self, first: int) -> bool:
-        """Whether rows are left out or joined below the watermark, by an operator from `first`
-        on."""
+        """Whether an operator below the watermark, from `first` on, leaves out or joins rows."""
         below = self.operators[first : self.watermark or 0]
         return any(node_name(operator) != PROJECT for operator in below)
 
@@ -92,7 +91,7 @@ def path_of(plan: Plan) -> StreamPath:
 
 
 def _stream_child(plan: Plan) -> Plan | None:
-    """Returns what an operator reads of the stream; None if it is none of a path's."""
+    """Returns the plan through which an operator reads the stream; None for other operators."""
     if node_name(plan) in {PROJECT, FILTER, WATERMARK, *_NAMES}:
         return children(plan)[0]
     if node_name(plan) != JOIN:
@@ -124,8 +123,10 @@ def are_of_one_stream(paths: Sequence[StreamPath], session: SparkSession) -> boo
 
 
 def common_operators(paths: Sequence[StreamPath]) -> int:
-    """Returns how many operators of paths over one stream are the stream's own: projections that
-    all begin with, and all that they have in common below a watermark."""
+    """Returns how many of the lowest operators, equal in all paths, belong to their common stream.
+
+    These are projections and, below a watermark, any operators.
+    """
     marked = max(path.watermark or 0 for path in paths)
     common = 0
     for first, *others in zip(*(path.operators for path in paths), strict=False):
@@ -137,8 +138,8 @@ def common_operators(paths: Sequence[StreamPath]) -> int:
 
 
 def source_column(path: StreamPath, common: int, column: Expression) -> int | None:
-    """Returns the place among the columns of a path's first operators that a column of its plan is,
-    under whatever name; None if it is computed."""
+    """Returns the position of a path's column among the columns of its first `common` operators;
+    None if it is computed above them. It may have been renamed."""
     ids = {
         column_id(each): place for place, each in enumerate(to_list(path.plan_at(common).output()))
     }
@@ -153,8 +154,10 @@ def source_column(path: StreamPath, common: int, column: Expression) -> int | No
 
 
 def describe_path(path: StreamPath, session: SparkSession) -> tuple[str, ...]:
-    """Returns the filters and joins of a path as text that is the same in each run: conditions over
-    the stream's own columns, and static tables."""
+    """Returns the filters and joins of a path as text that is the same in each run.
+
+    Conditions are over the stream's own columns; static tables are shown without paths and rows.
+    """
     meanings: dict[int, Expression] = {}
     texts = []
     for operator in path.operators:

@@ -53,7 +53,7 @@ def prepare_workers(session: SparkSession) -> None:
 
 def _send_kernels(context: SparkContext) -> None:
     # numba takes a second to load, which a driver of local mode does not need.
-    from muntin.techniques.compiled.kernel_cache import pack_kernels
+    from muntin.techniques.kernels.kernel_cache import pack_kernels
 
     with _sending:
         if context in _folders:
@@ -74,7 +74,7 @@ def receive_kernels() -> None:
         return
     archive = Path(SparkFiles.get(_ARCHIVE))
     if archive.exists():
-        from muntin.techniques.compiled.kernel_cache import unpack_kernels
+        from muntin.techniques.kernels.kernel_cache import unpack_kernels
 
         unpack_kernels(archive)
 

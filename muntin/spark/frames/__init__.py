@@ -1,1 +1,1 @@
-"""DataFrames that a user has to queries: finds the `groupBy` with a window in each."""
+"""Reads a user's DataFrames as queries: finds the `groupBy` with a window in each."""

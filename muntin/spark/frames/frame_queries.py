@@ -33,7 +33,7 @@ class NotSharedError(Exception):
 
 @contextmanager
 def noting_reason(reasons: dict[str, str], name: str) -> Iterator[None]:
-    """Note why the block found that a DataFrame cannot share."""
+    """Adds the reason to `reasons` if the block raises `NotSharedError`."""
     try:
         yield
     except NotSharedError as reason:
@@ -48,7 +48,10 @@ def has_above_group_by(operator: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Watermark:
-    """How late the rows of a stream may be, in microseconds, by a column: an expression or SQL."""
+    """How late the rows of a stream may be, in microseconds, and the column of their time.
+
+    The column is an expression of Spark's, or SQL.
+    """
 
     delay: int
     column: Any
@@ -73,17 +76,23 @@ class Ending:
         return replace(self, limit=rows if self.limit is None else min(self.limit, rows))
 
     def with_offset(self, rows: int) -> "Ending":
-        """Returns the ending without its first rows."""
+        """Returns the ending with more rows left out at the start."""
         limit = None if self.limit is None else max(self.limit - rows, 0)
         return replace(self, limit=limit, offset=self.offset + rows)
 
     def check_no_limit(self) -> None:
-        """Refuse an operator above a limit, other than a projection: it would change its rows."""
+        """Raise `NotSharedError` if there is a limit.
+
+        Called for each filter or order above, which would be applied before the limit.
+        """
         if self.limit is not None or self.offset:
             raise NotSharedError("it has a filter or an order above its limit")
 
     def to_sql(self, order: Sequence[str]) -> str | None:
-        """Returns how a statement ends that is ordered by these texts; None if it just ends."""
+        """Returns the clauses ORDER BY, LIMIT and OFFSET; None if there are none.
+
+        `order` has the SQL of each expression.
+        """
         orders = [f"{text} {how}" for text, how in zip(order, self.directions, strict=True)]
         word = "ORDER BY" if self.is_global else "SORT BY"
         clauses = [
@@ -96,12 +105,12 @@ class Ending:
 
 @dataclass(frozen=True, kw_only=True)
 class FrameQuery:
-    """The query that a DataFrame is."""
+    """A DataFrame that was read as a query."""
 
     query: Query
-    # How late rows may be, if the DataFrame says so.
+    # None if the DataFrame has none.
     watermark: Watermark | None
-    # Raises `NotSharedError` unless Spark takes the query for the DataFrame; None if it does.
+    # Raises `NotSharedError` unless the query means the same as the DataFrame; None if it does.
     confirm: Callable[[], None] | None = None
 
 
@@ -127,7 +136,7 @@ class ReadFrames:
     reasons: Mapping[str, str]
     # The watermarks of streams, by the DataFrame that has it.
     watermarks: Mapping[str, Watermark]
-    # Raise `NotSharedError` unless Spark takes a query for the DataFrame of its name.
+    # Each raises `NotSharedError` unless a query means the same as the DataFrame of its name.
     confirmations: Mapping[str, Callable[[], None]]
 
     @property
@@ -137,14 +146,14 @@ class ReadFrames:
 
     @property
     def data(self) -> dict[str, DataFrame]:
-        """All that statements of the queries read."""
+        """All DataFrames that statements of the queries read, by name."""
         return {**self.frames, **self.relations}
 
-    def misread(self, names: Collection[str] | None = None) -> dict[str, str]:
-        """Returns why Spark takes queries for something else than their DataFrames, by name.
+    def misread_reasons(self, names: Collection[str] | None = None) -> dict[str, str]:
+        """Returns the queries that mean something else than their DataFrames, with the reasons.
 
-        To confirm a query takes Spark's analysis. A query need not be confirmed as long as its own
-        DataFrame answers it; `names` has the others, or is None for all.
+        It costs an analysis by Spark for each query of `names`; None stands for all. Queries that
+        are answered by their own DataFrames need not be checked.
         """
         reasons: dict[str, str] = {}
         for name, confirm in self.confirmations.items():
@@ -159,14 +168,14 @@ def table_of_group(number: int) -> str:
     return f"data{number + 1}" if number else "data"
 
 
-def own_table(name: str) -> str:
+def frame_table(name: str) -> str:
     """Returns the table name of a user's DataFrame in statements."""
     return f"frame {name}"
 
 
-def whole_frame(name: str) -> SqlText:
-    """Returns the statement that is a user's DataFrame as it stands."""
-    return SqlText(("SELECT * FROM ", ""), (own_table(name),))
+def select_frame(name: str) -> SqlText:
+    """Returns the statement that selects all of a user's DataFrame."""
+    return SqlText(("SELECT * FROM ", ""), (frame_table(name),))
 
 
 def statement_of(name: str, frame: DataFrame) -> SqlText | None:
@@ -174,7 +183,7 @@ def statement_of(name: str, frame: DataFrame) -> SqlText | None:
 
     It is None for a stream: Spark would analyse it too often, so its query names the columns.
     """
-    return None if frame.isStreaming else whole_frame(name)
+    return None if frame.isStreaming else select_frame(name)
 
 
 def session_of(frames: Mapping[str, DataFrame]) -> SparkSession:

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from muntin.model.query import PlainQuery
 from muntin.spark.engine.catalyst import analyzed_plan
 from muntin.spark.engine.session_kind import is_connect, may_use_internals
-from muntin.spark.frames.frame_queries import ReadFrames, own_table, session_of, whole_frame
+from muntin.spark.frames.frame_queries import ReadFrames, frame_table, select_frame, session_of
 from muntin.spark.frames.resolved.read_resolved import read_resolved
 from muntin.spark.frames.resolved.time_window import first_window
 from muntin.spark.frames.unresolved.read_unresolved import read_unresolved
@@ -19,12 +19,12 @@ _NOT_READ = (
 
 
 def read_frames(frames: Mapping[str, DataFrame], *, own_definitions: bool = False) -> ReadFrames:
-    """Returns the queries that DataFrames are; one that cannot share is a plain query.
+    """Returns DataFrames as queries; one that cannot share is a plain query.
 
-    Those that are not answered by their own DataFrames have to be confirmed: see `misread`.
+    Call `misread_reasons` for the queries that are not answered by their own DataFrames.
     With `own_definitions` a query depends on its own DataFrame alone, so that a stream finds its
-    state again when other DataFrames come and go. Without, what all have in common is computed
-    before the queries, and is in none of them.
+    state again when other DataFrames come and go. Without, operators that all have in common are
+    computed once, below the queries.
     """
     session = session_of(frames)
     has_plans = may_use_internals(session)
@@ -42,13 +42,13 @@ def read_frames(frames: Mapping[str, DataFrame], *, own_definitions: bool = Fals
             if name in shared
             else PlainQuery(
                 name=name,
-                statement=whole_frame(name),
+                statement=select_frame(name),
                 reason=reasons[name],
                 window=first_window(analyzed_plan(frame)) if has_plans else None,
             )
             for name, frame in frames.items()
         ),
-        frames={own_table(name): frame for name, frame in frames.items()},
+        frames={frame_table(name): frame for name, frame in frames.items()},
         relations={group.table: group.frame for group in groups if group.members},
         reasons=reasons,
         watermarks={n: each.watermark for n, each in shared.items() if each.watermark is not None},

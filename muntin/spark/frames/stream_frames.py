@@ -31,7 +31,7 @@ from muntin.sql_text import SqlText, name_parts
 WATERMARK = "10 seconds"
 # What queries call a stream that is neither filtered nor joined below them.
 _ONLY_TABLE = table_of_group(0)
-# A name is for those who read a plan.
+# Longer names are cut: they are only read in plans.
 _LONGEST_NAME = 60
 _PLAIN = str.maketrans(".`", "__")
 _CONDITION = re.compile("where |inner join on |left join on ")
@@ -57,22 +57,22 @@ def stream_input(
     *,
     own_definitions: bool = True,
 ) -> StreamInput:
-    """Returns queries and data as they are, or those of streaming DataFrames by name.
+    """Returns the queries and the stream that `start` was given, also as DataFrames by name.
 
     `own_definitions` is as in `read_frames`; a checkpoint of an earlier muntin has none.
     """
     if isinstance(queries, Mapping):
         if data is not None:
             raise RunError("the DataFrames are the queries and the data; give no data beside them")
-        return _of_frames(queries, watermark, own_definitions=own_definitions)
+        return _input_of_frames(queries, watermark, own_definitions=own_definitions)
     if data is None:
         raise RunError("queries need a streaming DataFrame to run on")
     if isinstance(data, Mapping):
-        return _of_tables(queries, data, watermark)
+        return _input_of_tables(queries, data, watermark)
     return StreamInput(queries=queries, data=data, watermark=watermark)
 
 
-def _of_tables(
+def _input_of_tables(
     queries: Any, tables: Mapping[str, DataFrame], watermark: Duration | None
 ) -> StreamInput:
     """Returns queries over tables, of which one is a stream, or several are made of one stream."""
@@ -94,22 +94,22 @@ def _of_tables(
     if len(streams) > 1:
         paths = {name: path_of(analyzed_plan(frame)) for name, frame in streams.items()}
         data = _common_stream(paths, data.sparkSession)
-        watermark = _one_watermark(_delays(paths, data.sparkSession), watermark)
+        watermark = _common_watermark(_watermark_delays(paths, data.sparkSession), watermark)
     return StreamInput(queries=queries, data=data, tables=tables, watermark=watermark)
 
 
-def _of_frames(
+def _input_of_frames(
     frames: Mapping[str, DataFrame], watermark: Duration | None, *, own_definitions: bool
 ) -> StreamInput:
     read = read_frames(frames, own_definitions=own_definitions)
-    for name, reason in {**read.reasons, **read.misread()}.items():
+    for name, reason in {**read.reasons, **read.misread_reasons()}.items():
         raise RunError(f"query {name!r} cannot be streamed: {reason}")
     # A query of each relation, to be named in errors.
     readers = {query.source.tables[0]: query.name for query in read.shared}
     (first, *others) = read.relations.values()
     delays = {name: mark.delay for name, mark in read.watermarks.items()}
     alone = StreamInput(
-        queries=read.queries, data=first, watermark=_one_watermark(delays, watermark)
+        queries=read.queries, data=first, watermark=_common_watermark(delays, watermark)
     )
     session = first.sparkSession
     if is_connect(session):
@@ -130,13 +130,13 @@ def _of_frames(
             f"query {above[0]!r} has its watermark above a join that others do not have; call "
             f"withWatermark on the stream before it is joined"
         )
-    names = _names(paths, readers, session)
-    queries = [_over(query, names[query.source.tables[0]]) for query in read.shared]
+    names = _stable_names(paths, readers, session)
+    queries = [_with_relation(query, names[query.source.tables[0]]) for query in read.shared]
     alone = replace(alone, queries=queries, followed=_part_of_stream(*names.values()))
     if not others and not any(path.has_joins for path in paths.values()):
         return alone
     by_query = {readers[table]: path for table, path in paths.items()}
-    delays |= _delays(by_query, session)
+    delays |= _watermark_delays(by_query, session)
     if not others and (above or not _has_time_of_stream(read.shared[0], *paths.values())):
         # The watermark follows the rows of the join, as it does for Spark.
         return alone
@@ -145,12 +145,12 @@ def _of_frames(
         queries=queries,
         data=data,
         tables={names[table]: frame for table, frame in read.relations.items()},
-        watermark=_one_watermark(delays, watermark),
-        followed=_part_of_stream(_name(path_of(analyzed_plan(data)), session)),
+        watermark=_common_watermark(delays, watermark),
+        followed=_part_of_stream(_stable_name(path_of(analyzed_plan(data)), session)),
     )
 
 
-def _over(query: Query, table: str) -> Query:
+def _with_relation(query: Query, table: str) -> Query:
     return replace(query, relation=SqlText.table(table))
 
 
@@ -167,13 +167,13 @@ def _has_time_of_stream(query: Query, path: StreamPath) -> bool:
     return source_column(path, common_operators([path]), time) is not None
 
 
-def _names(
+def _stable_names(
     paths: Mapping[str, StreamPath], readers: Mapping[str, str], session: SparkSession
 ) -> dict[str, str]:
-    """Returns names for tables that are the same in each run: state is found by them."""
+    """Returns names of tables that are the same in each run, since state is stored by them."""
     names: dict[str, str] = {}
     for table, path in paths.items():
-        name = _name(path, session)
+        name = _stable_name(path, session)
         for other, known in names.items():
             if known == name:
                 raise _different_streams([readers[other], readers[table]])
@@ -181,7 +181,7 @@ def _names(
     return names
 
 
-def _name(path: StreamPath, session: SparkSession) -> str:
+def _stable_name(path: StreamPath, session: SparkSession) -> str:
     """Returns a name for what a path reads: that of the stream, with its filters and joins."""
     texts = describe_path(path, session)
     if not texts:
@@ -219,7 +219,7 @@ def _different_streams(names: Iterable[str]) -> RunError:
     )
 
 
-def _delays(paths: Mapping[str, StreamPath], session: SparkSession) -> dict[str, int]:
+def _watermark_delays(paths: Mapping[str, StreamPath], session: SparkSession) -> dict[str, int]:
     """Returns the watermarks below joins, in microseconds."""
     return {
         name: watermark_delay(path.operators[path.watermark], session)
@@ -228,7 +228,7 @@ def _delays(paths: Mapping[str, StreamPath], session: SparkSession) -> dict[str,
     }
 
 
-def _one_watermark(delays: Mapping[str, int], given: Duration | None) -> Duration | None:
+def _common_watermark(delays: Mapping[str, int], given: Duration | None) -> Duration | None:
     """Returns the watermark of the DataFrames, which must agree with the one that is given; None
     if there is none."""
     if given is not None:

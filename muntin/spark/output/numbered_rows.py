@@ -12,7 +12,7 @@ from pyspark.sql.functions import col, expr, struct
 
 from muntin.model.trees import TreeNode
 from muntin.runtime.periodic.tree import NODE
-from muntin.spark.output.project import RESERVED, Name, Output, Projection, pick
+from muntin.spark.output.project import RESERVED, Name, Output, Projection, pick_by_index
 
 # The column with the number of the part of a query that a row belongs to, if queries have parts.
 PART = "p"
@@ -62,18 +62,18 @@ class _Scope:
         """Returns the frame with a column for each expression."""
         # For rows of other queries, a sum could overflow that no query asks for.
         names = [
-            replace(name, sql=_among(numbers, name.sql, NUMBER, queries)).column()
+            replace(name, sql=_only_for_queries(numbers, name.sql, NUMBER, queries)).column()
             for name, numbers in self.names.values()
         ]
         frame = frame.select(struct(*(col(name) for name in frame.columns)).alias(_ROW), *names)
         values = [
-            expr(_among(numbers, text, f"{_ROW}.{NUMBER}", queries)).alias(column)
+            expr(_only_for_queries(numbers, text, f"{_ROW}.{NUMBER}", queries)).alias(column)
             for text, (column, numbers) in self.expressions.items()
         ]
         return frame.select(f"{_ROW}.*", *values)
 
 
-def _among(numbers: Sequence[int], sql: str, number: str, queries: int) -> str:
+def _only_for_queries(numbers: Sequence[int], sql: str, number: str, queries: int) -> str:
     """Returns SQL that is evaluated only for the rows of these queries."""
     if len(numbers) == queries:
         return sql
@@ -142,7 +142,7 @@ def number_rows(
     )
 
 
-def rows_of_whole_queries(rows: NumberedRows, called: Mapping[str, str]) -> NumberedRows:
+def merge_parts(rows: NumberedRows, called: Mapping[str, str]) -> NumberedRows:
     """Returns rows of parts of queries as rows of the queries; `called` has the query of each part.
 
     The number of the part is then in `PART`.
@@ -162,7 +162,7 @@ def rows_of_whole_queries(rows: NumberedRows, called: Mapping[str, str]) -> Numb
         )
     frame = rows.frame.withColumnRenamed(NUMBER, PART)
     return NumberedRows(
-        frame=frame.withColumn(NUMBER, expr(pick(places, PART))),
+        frame=frame.withColumn(NUMBER, expr(pick_by_index(places, PART))),
         outputs=outputs,
     )
 
@@ -202,10 +202,10 @@ def _add_numbers(queries: Sequence[str], nodes: Sequence[TreeNode], frame: DataF
         first = [numbers[0] if numbers else 0 for numbers in asked]
         # Mostly, queries are in the order of their nodes.
         is_ordered = len(first) > 1 and first == list(range(len(first)))
-        number = NODE if is_ordered else pick([*map(str, first)], NODE)
+        number = NODE if is_ordered else pick_by_index([*map(str, first)], NODE)
         return frame.selectExpr("*", f"{number} AS {NUMBER}")
     lists = [f"array({', '.join(map(str, numbers or [0]))})" for numbers in asked]
-    return frame.selectExpr("*", f"explode({pick(lists, NODE)}) AS {NUMBER}")
+    return frame.selectExpr("*", f"explode({pick_by_index(lists, NODE)}) AS {NUMBER}")
 
 
 def _find_output(name: str, outputs: Iterable[Output]) -> Output | None:

@@ -52,13 +52,13 @@ class Bounds:
             return Bounds(begin=BEGIN, end=END)
         sizes = [f"{window.size}L" if isinstance(window, Window) else "0L" for window in windows]
         return Bounds(
-            begin=_begin(windows, index),
-            end=f"{BEGIN} + {pick(sizes, index)}",
+            begin=_window_start(windows, index),
+            end=f"{BEGIN} + {pick_by_index(sizes, index)}",
             is_nullable=any(not window.is_tumbling and not window.grows for window in periodic),
         )
 
 
-def _begin(windows: Sequence[Window | DataWindow], index: str | None) -> str:
+def _window_start(windows: Sequence[Window | DataWindow], index: str | None) -> str:
     """Returns the SQL of a window's begin; see `Window` for how cumulating windows are encoded."""
     cuts = [
         (window.size - window.slide, window.offset, window.size)
@@ -69,12 +69,13 @@ def _begin(windows: Sequence[Window | DataWindow], index: str | None) -> str:
     if not any(lead for lead, _, _ in cuts):
         return BEGIN
     lead, phase, period = (
-        pick([f"{value}L" for value in values], index) for values in zip(*cuts, strict=True)
+        pick_by_index([f"{value}L" for value in values], index)
+        for values in zip(*cuts, strict=True)
     )
     return f"{BEGIN} + {lead} - pmod({BEGIN} + {lead} - {phase}, {period})"
 
 
-def pick(values: Sequence[str], index: str | None) -> str:
+def pick_by_index(values: Sequence[str], index: str | None) -> str:
     """Returns SQL for the value at a row's index; None if all are equal."""
     if len(set(values)) == 1:
         return values[0]
@@ -225,17 +226,17 @@ def from_slots(node: TreeNode, layout: Layout, bound: BoundTree) -> dict[Aggrega
         else:
             kind = bound.types[aggregate]
             if aggregate.definition.result == STATE:
-                answers[aggregate] = _state(quote_name(places[0]), aggregate, kind)
+                answers[aggregate] = _sketch_struct(quote_name(places[0]), aggregate, kind)
                 continue
             value = f"CAST({aggregate.summary_sql(quote_name(places[0]))} AS {kind.simpleString()})"
             if isinstance(kind, ArrayType) and not kind.containsNull:
                 # Spark then knows that no element is null.
                 value = f"array_compact({value})"
-        answers[aggregate] = _never_null(aggregate, value)
+        answers[aggregate] = _replace_null(aggregate, value)
     return answers
 
 
-def _state(sketch: str, aggregate: Aggregate, kind: DataType) -> str:
+def _sketch_struct(sketch: str, aggregate: Aggregate, kind: DataType) -> str:
     """Returns a sketch of the most frequent values as Spark's struct, with the type of values."""
     assert isinstance(kind, StructType)
     item = kind["itemDataType"].dataType
@@ -251,10 +252,10 @@ def _state(sketch: str, aggregate: Aggregate, kind: DataType) -> str:
 
 def from_columns(node: TreeNode) -> dict[Aggregate, str]:
     """Returns each aggregate of a node as SQL over the native combine's columns."""
-    return {a: _never_null(a, f"a{index}") for index, a in enumerate(node.aggregates)}
+    return {a: _replace_null(a, f"a{index}") for index, a in enumerate(node.aggregates)}
 
 
-def _never_null(aggregate: Aggregate, value: str) -> str:
+def _replace_null(aggregate: Aggregate, value: str) -> str:
     """Makes counts, lists, bytes and the counts of items not nullable, as in Spark's schema."""
     match aggregate.definition.result:
         case result if result == COUNT:

@@ -26,7 +26,7 @@ from muntin.spark.output.numbered_rows import (
     merge_columns_in_order,
     number_rows,
 )
-from muntin.spark.output.project import Output, Projection, pick
+from muntin.spark.output.project import Output, Projection, pick_by_index
 from muntin.sql_text import literal, quote_name
 
 # The column of a stack with the number of a row's query.
@@ -150,12 +150,12 @@ def stack_answers(
     queries: Sequence[str],
     nodes: Sequence[TreeNode],
     frame: DataFrame,
-    is_at_once: Callable[[CombinedAnswers], bool],
+    fits_one_job: Callable[[CombinedAnswers], bool],
 ) -> Sequence[Stack | CombinedAnswers]:
     """Returns the answers of queries over rows of nodes, a stack for those with equal columns.
 
     `project` returns the projections of some of the queries, over rows with their numbers. If there
-    would be several stacks, all answers are in one frame instead, where `is_at_once` takes it.
+    would be several stacks, all answers are in one frame instead, where `fits_one_job` takes it.
     """
 
     def stack(names: Sequence[str]) -> Stack:
@@ -174,15 +174,15 @@ def stack_answers(
     if ordered:
         # Each is a frame of its own, in its order.
         others = [name for name in queries if name not in ordered]
-        rest = stack_answers(project, others, nodes, frame, is_at_once) if others else []
+        rest = stack_answers(project, others, nodes, frame, fits_one_job) if others else []
         return [*rest, *(stack([name]) for name in ordered)]
     rows = number_rows(projections, nodes, frame)
-    groups = alike(schemas_of(rows))
+    groups = group_by_columns(schemas_of(rows))
     if len(groups) == 1:
         return [_stack(rows)]
     stacking = Stacking(rows, groups)
     whole = CombinedAnswers(frame=stacking.frame, parts=stacking.parts)
-    return [whole] if is_at_once(whole) else [stack(names) for names in groups]
+    return [whole] if fits_one_job(whole) else [stack(names) for names in groups]
 
 
 def _stack(rows: NumberedRows) -> Stack:
@@ -193,10 +193,10 @@ def _stack(rows: NumberedRows) -> Stack:
     )
 
 
-def by_columns(answers: Mapping[str, DataFrame]) -> list[Stack]:
+def stack_by_columns(answers: Mapping[str, DataFrame]) -> list[Stack]:
     """Returns answers that Spark computes one by one, a stack for those with equal columns."""
     stacks = []
-    for names in alike({name: frame.schema for name, frame in answers.items()}):
+    for names in group_by_columns({name: frame.schema for name, frame in answers.items()}):
         if len(names) == 1:
             stacks.append(Stack(names={0: names[0]}, frame=answers[names[0]]))
             continue
@@ -228,7 +228,7 @@ def schemas_of(rows: NumberedRows) -> dict[str, StructType]:
     }
 
 
-def alike(schemas: Mapping[str, StructType]) -> list[list[str]]:
+def group_by_columns(schemas: Mapping[str, StructType]) -> list[list[str]]:
     """Groups queries with equal columns."""
     groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for name, schema in schemas.items():
@@ -316,7 +316,7 @@ def long_form(
     `projections` has that of each query, over the rows of any node. A column that a query does not
     have is null in its rows. `called` has the name to show for each part of a query.
     """
-    names = pick([literal((called or {}).get(name, name)) for name in projections], NUMBER)
+    names = pick_by_index([literal((called or {}).get(name, name)) for name in projections], NUMBER)
     rows = number_rows(projections, nodes, frame)
     _check_columns(rows)
     return rows.frame.select(

@@ -77,7 +77,7 @@ class Launcher:
         before = self.checkpoint.logs.last_commit()
         self.owner.acquire()
         try:
-            if not self.checkpoint.is_as_read() or self.checkpoint.logs.last_commit() != before:
+            if not self.checkpoint.is_unchanged() or self.checkpoint.logs.last_commit() != before:
                 raise RunError(
                     f"another pipeline has just used the checkpoint {self.checkpoint.directory}; "
                     f"start again"
@@ -102,7 +102,7 @@ class Launcher:
     def start_run(self, run: StreamRun) -> None:
         """Start a run, and store its plan if it is not the one that is there."""
         running = run.running
-        is_new = not self.checkpoint.holds(running)
+        is_new = not self.checkpoint.is_stored(running)
         if is_new:
             self.checkpoint.save(
                 StoredPlan(
@@ -118,7 +118,7 @@ class Launcher:
         except InUseError:
             # Batches that the other stream finishes would count as this plan's.
             if is_new:
-                self.checkpoint.take_back(running)
+                self.checkpoint.undo_save(running)
             raise
         self.run = run
         self.watcher.follow(run.query.runId)

@@ -61,7 +61,11 @@ def next_plan(
     if _is_unchanged(bound, latest, retain):
         return bound, resume_plan(latest.running, bound.plan)
     validate_change(plan, source, effective.running, moves=moves)
-    if finish is not None and logs.is_cut() and _loses_query(latest.running.plan, found.plan):
+    if (
+        finish is not None
+        and logs.has_unfinished_batch()
+        and _loses_query(latest.running.plan, found.plan)
+    ):
         try:
             before = source.bind(with_code(latest.running.plan, plan))
             if not before.has_types_of(latest.running):

@@ -24,7 +24,7 @@ from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.checkpoint.checkpoint_owner import Owner
 from muntin.spark.engine.settings import UNLIMITED_BATCH_BYTES, settings_of_query
 from muntin.spark.error_text import full_disk_text
-from muntin.spark.output.stacking import Stacking, alike, schemas_of
+from muntin.spark.output.stacking import Stacking, group_by_columns, schemas_of
 from muntin.spark.pipeline.outputs import Outputs
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
@@ -85,7 +85,7 @@ class StreamRun(ABC):
         self.schemas = {name: schema for name, schema in schemas.items() if name != LATE_ROWS}
         self._sink.check(self.schemas)
         # Made for every sink: columns that Spark refuses are found here, before anything starts.
-        self._stacking = Stacking(self._rows, alike(schemas))
+        self._stacking = Stacking(self._rows, group_by_columns(schemas))
         self._stacked = self._stacking.frame
         self._is_late_wanted = late is not None
         self._halted = threading.Event()

@@ -1,12 +1,12 @@
-"""Holds the answers of several batches in hidden files, until they are published together.
+"""Buffers the answers of several batches in hidden files, until they are published together.
 
 output/.muntin-held-<mark>/00000041/        the answers of batch 41, as parquet
-output/.muntin-held-<mark>/00000041.json    whose they are: queries and columns
-output/.muntin-held-<mark>/published.json   up to which batch they were published, and whether all
-                                            files are in place
+output/.muntin-held-<mark>/00000041.json    their queries and columns
+output/.muntin-held-<mark>/published.json   the last batch that was published, and whether all files
+                                            are in place
 
-What was published is kept until the batch that published it is finished: if that batch is cut off,
-it comes again and publishes all of them again, in the place of the first try.
+Published batches stay until the batch that published them is finished: if that batch is cut off, it
+comes again and publishes all of them again, in place of the first try.
 """
 
 import json
@@ -34,7 +34,7 @@ class Publication:
 
 
 class BatchBuffer:
-    """The answers that the pipeline of one checkpoint holds in a directory."""
+    """The answers of one checkpoint's pipeline that are not published, in a directory."""
 
     def __init__(self, session: SparkSession, directory: str, *, mark: str) -> None:
         """`mark` is that of the checkpoint."""
@@ -43,18 +43,18 @@ class BatchBuffer:
         self._folder = Folder(session, self._place)
 
     def numbers(self) -> list[int]:
-        """The batches that are held, in order, whether they were published or not."""
-        # A batch is held when its description is there, written last.
+        """The batches in the buffer, in order, whether they were published or not."""
+        # A batch counts once its description is there, which is written last.
         names = (name.removesuffix(".json") for name in self._folder.names() if ".json" in name)
         return sorted(int(name) for name in names if name.isdigit())
 
     def queries(self) -> set[str]:
-        """The queries that may have answers here."""
+        """The queries that may have answers in the buffer."""
         parts = (part for number in self.numbers() for part in _parts(self._description(number)))
         return {name for part in parts for name in part.names.values()}
 
-    def hold(self, batch: int, whole: CombinedAnswers, *, is_small: bool) -> None:
-        """Write a batch's answers, in the place of an earlier try; this computes the batch."""
+    def add(self, batch: int, whole: CombinedAnswers, *, is_small: bool) -> None:
+        """Compute a batch and write its answers, in place of those of an earlier try."""
         name = _name(batch)
         self._folder.delete(f"{name}.json")
         frame = whole.frame
@@ -69,29 +69,31 @@ class BatchBuffer:
         return sum(self._folder.sizes(_name(batch)).values())
 
     def publication(self) -> Publication | None:
-        """Returns what was published last; None if nothing was that is still held."""
+        """Returns the last publication whose batches are still here; None if there is none."""
         if not self._folder.has(_PUBLISHED):
             return None
         return Publication(**json.loads(self._folder.read(_PUBLISHED)))
 
-    def note(self, publication: Publication) -> None:
-        """Remember what is being published, or was."""
+    def save_publication(self, publication: Publication) -> None:
+        """Note a publication, before and after files are put in place."""
         self._folder.write(_PUBLISHED, json.dumps(asdict(publication)))
 
-    def take_back(self, batch: int) -> None:
-        """Forget what a first try of a batch published and held: it comes again, and its files are
-        deleted."""
+    def delete_from(self, batch: int) -> None:
+        """Delete what an earlier try of this batch, or of later ones, buffered and noted.
+
+        Call it when a batch comes again, whose published files are deleted, too.
+        """
         publication = self.publication()
         if publication is not None and publication.batch >= batch:
             self._folder.delete(_PUBLISHED)
             publication = None
-        # Whoever writes it now may hold nothing, and then nobody else would replace these.
+        # This try may publish each batch at once, and would then not replace them.
         left = self._delete_batches([number for number in self.numbers() if number >= batch])
         if not left and publication is None:
             self._folder.delete("")
 
-    def forget(self, until: int) -> None:
-        """Delete the batches up to a number: they were published, by a batch that is finished."""
+    def delete_until(self, until: int) -> None:
+        """Delete the batches up to a number, which a batch that is finished has published."""
         left = self._delete_batches([number for number in self.numbers() if number <= until])
         # Last: as long as one of the batches is there, this file shows that it was published.
         self._folder.delete(_PUBLISHED)
@@ -99,14 +101,14 @@ class BatchBuffer:
             self._folder.delete("")
 
     def _delete_batches(self, numbers: list[int]) -> list[int]:
-        """Delete batches; returns those that are still held."""
+        """Delete batches; returns those that are left."""
         for number in numbers:
             self._folder.delete(f"{_name(number)}.json")
             self._folder.delete(_name(number))
         return self.numbers()
 
     def stacks(self, until: int) -> list[Stack]:
-        """Returns the answers of the batches up to a number, of all queries that had some."""
+        """Returns the answers of the batches up to a number, of all queries."""
         alike: dict[str, list[int]] = {}
         for number in self.numbers():
             if number <= until:

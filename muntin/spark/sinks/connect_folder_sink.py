@@ -50,7 +50,7 @@ class ConnectFolderSink(Sink):
         self._texts: Texts = texts_in(context.session, directory)
         self._mark, self._checkpoint = context.mark, context.checkpoint
         self._files = files
-        # Whether a batch was written by this process.
+        # Whether this process has written a batch.
         self._has_written = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -67,13 +67,13 @@ class ConnectFolderSink(Sink):
                         f"query {query!r} has a column called {name!r}, which files on a server "
                         f"have for the {name.lower()} that they are of; name it otherwise"
                     )
-        claim = self._claim()
+        claim = self._read_claim()
         if claim is not None:
-            self._compare(claim, {name: columns_of(schema) for name, schema in schemas.items()})
+            self._check_claim(claim, {name: columns_of(schema) for name, schema in schemas.items()})
 
     def claim(self, schemas: Mapping[str, StructType]) -> None:
-        """Write to the folder who fills it, before anything else is written there."""
-        before = self._claim()
+        """Write the owner's file into the folder, before anything else."""
+        before = self._read_claim()
         columns = {
             name: columns_of(schema) for name, schema in self._files.file_schemas(schemas).items()
         }
@@ -88,11 +88,11 @@ class ConnectFolderSink(Sink):
 
     def missing(self, names: Sequence[str]) -> list[str]:
         """The queries among these that the folder does not know."""
-        claim = self._claim()
+        claim = self._read_claim()
         return [name for name in names if claim is None or name not in claim.columns]
 
     def write(self, batch: int, answers: Answers) -> None:
-        """Put the batch in the place of an earlier try of it; called on the server."""
+        """Write the batch in place of an earlier try of it; called on the server."""
         with answers.stacks() as stacks:
             if not self._has_written:
                 self._clear(stacks, batch)
@@ -114,8 +114,10 @@ class ConnectFolderSink(Sink):
             writer.option("partitionOverwriteMode", "dynamic").save(self._directory)
 
     def _clear(self, stacks: Sequence[Stack], batch: int) -> None:
-        """Empty the folders of a batch that another plan may have begun: a query may have no rows
-        in it now."""
+        """Empty the folders of a batch that another plan may have begun.
+
+        A query that had rows in it may have none now.
+        """
         session = stacks[0].frame.sparkSession
         places = ServerFolder(session, self._directory).matching_folders(
             f"{QUERY}=*/{BATCH}={batch}"
@@ -136,10 +138,10 @@ class ConnectFolderSink(Sink):
     def _flatten(self, rows: DataFrame) -> DataFrame:
         return flatten("all", rows) if self._files.is_flat else rows
 
-    def _claim(self) -> Claim | None:
+    def _read_claim(self) -> Claim | None:
         return Claim.read(self._texts, OWNER, f"{self.output}/{OWNER}")
 
-    def _compare(self, claim: Claim, queries: Mapping[str, Mapping[str, str]]) -> None:
+    def _check_claim(self, claim: Claim, queries: Mapping[str, Mapping[str, str]]) -> None:
         claim.check_checkpoint(self._mark, str(self.output))
         claim.check_format(self._files.format, str(self.output))
         for query, columns in queries.items():
@@ -162,12 +164,12 @@ class CheckpointSink(ConnectFolderSink):
         return {name: of for name, of in super().__getstate__().items() if name != "_session"}
 
     def claim(self, schemas: Mapping[str, StructType]) -> None:
-        """Write to the folder who fills it."""
+        """Write the owner's file into the folder."""
         super().claim(schemas)
         self._schemas = schemas
 
     def answers(self, name: str) -> DataFrame | None:
-        """Returns all answers of a query so far, including those of earlier starts."""
+        """Returns all answers of a query so far, including those of earlier runs."""
         # Without a schema, Spark would take a query that is called 1 for a number.
         of_files = StructType([*self._schemas[name].fields, StructField(QUERY, StringType())])
         try:

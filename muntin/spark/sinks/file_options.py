@@ -1,4 +1,4 @@
-"""How files of answers are written: their format, and structs as columns where it has none."""
+"""The format and options of files of answers; structs become columns where a format has none."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -14,17 +14,17 @@ from muntin.spark.engine.folder import STAGING_OPTIONS, Folder
 from muntin.spark.engine.session_kind import cores_of, is_connect
 from muntin.spark.error_text import job_error_text
 from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part, Stack
+from muntin.spark.sinks.arrow_files import (
+    can_arrow_write,
+    can_write_in_one_job,
+    file_extension,
+    file_without_rows,
+    query_of,
+    write_in_one_job,
+)
 from muntin.spark.sinks.batch_buffer import BatchBuffer, Publication
 from muntin.spark.sinks.connect_folder_sink import ConnectFolderSink
 from muntin.spark.sinks.file_options import FileOptions, flatten
-from muntin.spark.sinks.files_at_once import (
-    can_be_at_once,
-    file_without_rows,
-    is_made_by_arrow,
-    kind_of_files,
-    query_of,
-    write_at_once,
-)
 from muntin.spark.sinks.output_owner import OutputOwner, columns_prefix
 from muntin.spark.sinks.sink import Answers, Sink, SinkContext, SinkDefinition, naming_batch
 
@@ -45,12 +45,12 @@ def writing_to(directory: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Files(FileOptions, SinkDefinition):
-    """A sink: files in `path/query`, in the format and with the options given."""
+    """A sink: files in `path/query`, with these options."""
 
     path: str | Path
 
     def open(self, context: SinkContext) -> Sink:
-        """Returns the sink that fills the folders."""
+        """Returns the sink that writes the files."""
         if not is_connect(context.session):
             return FolderSink(context, str(self.path), self)
         if self.compact > 1:
@@ -75,7 +75,7 @@ class FolderSink(Sink):
     def __init__(
         self, context: SinkContext, directory: str, files: FileOptions, *, only: str | None = None
     ) -> None:
-        """With `only`, the one folder that is filled, nothing else in the directory is read."""
+        """With `only`, the sink writes one folder, and reads nothing else in the directory."""
         files.check()
         self._only = only
         self._session = session = context.session
@@ -88,11 +88,11 @@ class FolderSink(Sink):
         self._owner = OutputOwner(
             context, directory, format=files.format, buffered_queries=self._buffer.queries
         )
-        # The last batch that was written, if it is known, and whether it was large.
+        # The last batch that was written by this object, and whether it was large.
         self._last: int | None = None
-        self._many = False
+        self._was_large = False
         # The queries with answers in that batch, and their columns.
-        self.filled: dict[str, StructType] = {}
+        self.written_schemas: dict[str, StructType] = {}
 
     def check(self, schemas: Mapping[str, StructType]) -> None:
         """Refuse what the format has no place for, and folders that hold other answers."""
@@ -112,14 +112,14 @@ class FolderSink(Sink):
             if file.startswith(prefix):
                 self._folder.delete(f"{name}/{file}")
         part, kind = Part(names={0: name}, struct=None, schema=schema), None
-        if is_made_by_arrow(self._session, [part], self._files):
-            kind = kind_of_files(self._session)
+        if can_arrow_write(self._session, [part], self._files):
+            kind = file_extension(self._session)
             self._folder.put(f"{staging}/part-0", file_without_rows(self._session, part))
         else:
             writer = self._session.createDataFrame([], schema).write.format(self._files.format)
             writer = writer.options(**{**STAGING_OPTIONS, **self._files.options}).mode("overwrite")
             writer.save(f"{self._directory}/{staging}")
-        self._place(staging, name, f"{prefix}-", kind)
+        self._move_files(staging, name, f"{prefix}-", kind)
         self._folder.delete(staging)
 
     def missing(self, names: Sequence[str]) -> list[str]:
@@ -127,93 +127,92 @@ class FolderSink(Sink):
         return self._owner.missing(names)
 
     def write(self, batch: int, answers: Answers) -> None:
-        """Put the batch's files in place, or hold them, and put those of several in place."""
+        """Put the batch's files in place, or buffer them until several batches are published."""
         last, self._last = self._last, None
         is_known = last is not None and batch > last
         if not is_known:
-            # What a first try of this batch published is deleted. Batches before it that it had
-            # published are still held. They are published again, maybe by a later batch: answers
-            # may be held for longer than before.
-            self._buffer.take_back(batch)
-            self._clean(batch)
+            # What an earlier try of this batch published is deleted. Batches before it that it had
+            # published are still in the buffer, and are published again. That may be later than
+            # before, as the user may have changed how many batches are published together.
+            self._buffer.delete_from(batch)
+            self._delete_leftovers(batch)
         if not is_known or self._files.compact > 1:
-            self._settle(batch)
-        self.filled = {}
+            self._finish_earlier_batches(batch)
+        self.written_schemas = {}
         if self._files.compact > 1:
             with naming_batch(batch):
-                self._buffer.hold(batch, answers.whole(), is_small=not self._many)
-                self._many = self._buffer.size(batch) > _FEW_BYTES
+                self._buffer.add(batch, answers.whole(), is_small=not self._was_large)
+                self._was_large = self._buffer.size(batch) > _FEW_BYTES
             if (batch + 1) % self._files.compact == 0:
                 self._publish(batch)
         else:
             whole = answers.whole()
-            if self._is_at_once(whole):
-                self._many = self._fill_at_once(whole, batch) > _FEW_BYTES
+            if self._fits_one_job(whole):
+                self._was_large = self._fill_in_one_job(whole, batch) > _FEW_BYTES
             else:
                 with answers.stacks() as stacks:
-                    self._many = self._fill(stacks, batch) > _FEW_BYTES
+                    self._was_large = self._fill(stacks, batch) > _FEW_BYTES
         self._last = batch
 
     def close(self, batch: int) -> None:
-        """Put in place what is held of the batches that were finished."""
-        self.filled = {}
-        self._settle(batch + 1)
+        """Publish the buffered batches that were finished."""
+        self.written_schemas = {}
+        self._finish_earlier_batches(batch + 1)
         if any(number <= batch for number in self._buffer.numbers()):
             self._publish(batch)
-            self._buffer.forget(batch)
+            self._buffer.delete_until(batch)
 
-    def _settle(self, batch: int) -> None:
-        """Finish what earlier batches began: all of them before `batch` are finished."""
+    def _finish_earlier_batches(self, batch: int) -> None:
+        """Complete the publication that an earlier batch began; all before `batch` are finished."""
         publication = self._buffer.publication()
         if publication is not None and publication.batch < batch:
             if not publication.is_whole:
                 self._publish(publication.batch)
-            self._buffer.forget(publication.batch)
+            self._buffer.delete_until(publication.batch)
         if self._files.compact == 1:
             left = [number for number in self._buffer.numbers() if number < batch]
             if left:
                 self._publish(left[-1])
-                self._buffer.forget(left[-1])
+                self._buffer.delete_until(left[-1])
 
     def _publish(self, batch: int) -> None:
-        """Put in place what is held of the batches up to this one: a row appears once, with all
-        others of its query."""
-        self._clean(batch)
-        self._buffer.note(Publication(batch=batch, is_whole=False))
+        """Put in place the buffered batches up to this one, the rows of each query together."""
+        self._delete_leftovers(batch)
+        self._buffer.save_publication(Publication(batch=batch, is_whole=False))
         self._fill(self._buffer.stacks(batch), batch)
-        self._buffer.note(Publication(batch=batch, is_whole=True))
+        self._buffer.save_publication(Publication(batch=batch, is_whole=True))
 
     def _staging(self, what: int | str) -> str:
-        """Returns the hidden folder in which a batch, or something else, is written first."""
+        """Returns the hidden folder to write to before files are put in place."""
         inside = "" if self._only is None else f"{self._only}/"
         return f"{inside}.muntin-{self._mark}-{what}"
 
     def _prefix(self, batch: int) -> str:
         return f"part-{self._mark}-{batch:08d}-"
 
-    def _is_at_once(self, whole: CombinedAnswers) -> bool:
+    def _fits_one_job(self, whole: CombinedAnswers) -> bool:
         """Whether one job can write the files of all queries, which have different columns."""
-        return can_be_at_once(whole, self._files)
+        return can_write_in_one_job(whole, self._files)
 
-    def _fill_at_once(self, whole: CombinedAnswers, batch: int) -> int:
+    def _fill_in_one_job(self, whole: CombinedAnswers, batch: int) -> int:
         """Write all answers to files in one job, and put these in place; returns their size."""
         staging = self._staging(batch)
         parts = {number: part for part in whole.parts for number in part.names}
         session = whole.frame.sparkSession
-        if not self._many:
+        if not self._was_large:
             # A file for each query, however many partitions the state has.
             parallel = min(len(parts), cores_of(session))
             whole = replace(whole, frame=whole.frame.repartition(parallel, INDEX))
         with naming_batch(batch, *(part.names[number] for number, part in parts.items())):
-            write_at_once(whole, f"{self._directory}/{staging}", STAGING_OPTIONS)
+            write_in_one_job(whole, f"{self._directory}/{staging}", STAGING_OPTIONS)
         staged = []
         for folder in self._folder.names(staging):
             number = query_of(folder)
             if number is not None:
                 part = parts[number]
-                self.filled[part.names[number]] = part.schema
+                self.written_schemas[part.names[number]] = part.schema
                 staged.append((part.names[number], f"{staging}/{folder}", folder.partition("=")[2]))
-        return self._put_in_place(staged, batch, kind_of_files(session))
+        return self._put_in_place(staged, batch, file_extension(session))
 
     def _fill(self, stacks: Sequence[Stack], batch: int) -> int:
         """Write stacks to files and put these in place; returns their size in bytes."""
@@ -233,7 +232,7 @@ class FolderSink(Sink):
             for index, name in stack.names.items():
                 folder = f"{INDEX}={index}"
                 if folder in there:
-                    self.filled[name] = stack.schema
+                    self.written_schemas[name] = stack.schema
                     staged.append((name, f"{staging}/{number}/{folder}", f"{number}-{index}"))
         return self._put_in_place(staged, batch)
 
@@ -242,14 +241,14 @@ class FolderSink(Sink):
     ) -> int:
         """Move files to where they belong; returns their size in bytes.
 
-        `staged` has the query, the folder of its files, and what to call them. `kind` is how names
-        are to end, if not as they do.
+        `staged` has queries, the folders of their files, and labels for the files' names. `kind` is
+        the extension, None for that of the files.
         """
         size = 0
         for name, source, label in staged:
             with naming_batch(batch, name):
                 self._folder.make(name)
-                size += self._place(source, name, f"{self._prefix(batch)}{label}-", kind)
+                size += self._move_files(source, name, f"{self._prefix(batch)}{label}-", kind)
         self._folder.delete(self._staging(batch))
         return size
 
@@ -259,10 +258,10 @@ class FolderSink(Sink):
         if self._files.is_flat:
             frame = flatten(next(iter(stack.names.values())), frame)
         # A file for each query, however many partitions the state has.
-        if not self._many and is_stored:
+        if not self._was_large and is_stored:
             # In one task, without a shuffle: the jobs of other stacks run beside it.
             frame = frame.coalesce(1)
-        elif not self._many:
+        elif not self._was_large:
             parallel = cores_of(frame.sparkSession)
             frame = frame.repartition(min(len(stack.names), parallel), INDEX)
         with naming_batch(batch, *stack.names.values()):
@@ -271,18 +270,18 @@ class FolderSink(Sink):
             )
             writer.partitionBy(INDEX).mode("overwrite").save(f"{self._directory}/{place}")
 
-    def _place(self, source: str, target: str, prefix: str, kind: str | None) -> int:
-        """Move a query's files to where they belong; returns their size in bytes."""
+    def _move_files(self, source: str, target: str, prefix: str, kind: str | None) -> int:
+        """Move a query's files to its folder; returns their size in bytes."""
         sizes = self._folder.sizes(source)
         written = sorted(name for name in sizes if name.startswith("part-"))
         for index, name in enumerate(written):
-            # Spark's name is `part-number-uuid-c000` and then what kind of file it is.
+            # Spark's name is `part-number-uuid-c000` and an extension.
             ending = kind or name[name.index(".") :]
             self._folder.rename(f"{source}/{name}", f"{target}/{prefix}{index:05d}{ending}")
         return sum(sizes[name] for name in written)
 
-    def _clean(self, batch: int) -> None:
-        """Delete what an interrupted try of this batch left in any query's folder."""
+    def _delete_leftovers(self, batch: int) -> None:
+        """Delete the files of an interrupted try of this batch in all queries' folders."""
         self._folder.delete(self._staging(batch))
         prefix = self._prefix(batch)
         for name in self._folder.names() if self._only is None else [self._only]:

@@ -1,4 +1,4 @@
-"""Where the rows of a stream go that no open window takes: a folder, or a function."""
+"""Writes the rows that no open window takes to a folder, or hands them to a function."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -20,8 +20,8 @@ from muntin.spark.output.stacking import INDEX, Part
 from muntin.spark.sinks.folder_sink import Files, FolderSink
 from muntin.spark.sinks.sink import Answers, SinkContext, naming_batch
 
-# The columns that are put beside those of the rows: the batch that they came in, and the watermark
-# up to which answers had been given out.
+# The columns that late rows get: the batch that they came in, and the watermark up to which windows
+# had been answered.
 BATCH, WATERMARK = "late_batch", "late_watermark"
 # A folder, a function `f(frame, batch, watermark)`, or none.
 LateLike = str | Path | Files | Callable[[DataFrame, int, datetime], None] | None
@@ -29,7 +29,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LateRowsSink:
-    """Takes the late rows of one batch after the other; a batch that was cut off comes again."""
+    """Writes the late rows of each batch; a batch that was cut off comes again."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class LateRowsSink:
             )
 
     def check(self, rows: StructType) -> None:
-        """Refuse data whose rows cannot be handed over, and a folder that holds something else."""
+        """Raise `RunError` for columns that late rows cannot have, or a folder of other data."""
         for field in rows.fields:
             if field.name.lower() in (BATCH, WATERMARK):
                 raise RunError(
@@ -80,15 +80,18 @@ class LateRowsSink:
             self._folder.check({self._name: _file_schema(rows)})
 
     def claim(self, rows: StructType) -> None:
-        """Write the owner into the folder."""
+        """Write the owner's file into the folder."""
         if self._function is None:
             self._folder.claim({self._name: _file_schema(rows)})
 
-    def write(self, batch: int, given: int, packed: DataFrame, rows: StructType) -> None:
-        """Take the late rows of a batch, packed; `given` is the watermark, in microseconds."""
+    def write(self, batch: int, emitted: int, packed: DataFrame, rows: StructType) -> None:
+        """Write the packed late rows of a batch.
+
+        Windows up to `emitted`, in microseconds, had been answered.
+        """
         if packed.isEmpty():
             return
-        watermark = _EPOCH + timedelta(microseconds=given)
+        watermark = _EPOCH + timedelta(microseconds=emitted)
         frame = packed.mapInArrow(partial(_unpack, schema=arrow_schema(rows)), rows).select(
             "*",
             lit(batch).cast(LongType()).alias(BATCH),

@@ -26,7 +26,7 @@ ELSEWHERE = "give another sink, or move that folder away"
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """Who fills a folder, and what is in its files."""
+    """The checkpoint that owns a folder, and the format and columns of its files."""
 
     mark: str
     checkpoint: str
@@ -36,7 +36,7 @@ class Claim:
 
     @staticmethod
     def read(folder: Texts, file: str, shown: str) -> "Claim | None":
-        """Returns what a file says; None if it is not there. Errors call the file `shown`."""
+        """Returns the claim in a file; None if there is no file. Errors call the file `shown`."""
         if not folder.has(file):
             return None
         try:
@@ -80,22 +80,22 @@ class OutputOwner:
         self._buffered_queries = buffered_queries
 
     def check(self, schemas: Mapping[str, StructType]) -> None:
-        """Refuse folders of other checkpoints, and those with other columns or formats."""
+        """Raise `RunError` for folders of other checkpoints, columns or formats."""
         for name, schema in schemas.items():
-            claim = self._claim(name)
+            claim = self._read_claim(name)
             if claim is None:
-                claim = self._earlier(name)
+                claim = self._claim_of_files(name)
             if claim is not None:
-                self._compare(name, claim, columns_of(schema))
+                self._check_claim(name, claim, columns_of(schema))
 
     def claim(self, schemas: Mapping[str, StructType]) -> list[str]:
-        """Write to each query's folder who fills it, before anything else is written there.
+        """Write the owner's file into each query's folder, before anything else.
 
-        Returns the queries without answers for which that was not there yet.
+        Returns the queries whose file is new or has changed, and that have no answers yet.
         """
         new = []
         for name, schema in schemas.items():
-            before = self._claim(name)
+            before = self._read_claim(name)
             known = {} if before is None else before.columns
             claim = Claim(
                 mark=self._mark,
@@ -114,12 +114,12 @@ class OutputOwner:
         """The queries among these whose folders are not claimed, by this checkpoint or another."""
         return [name for name in names if not self._folder.has(f"{name}/{OWNER}")]
 
-    def _claim(self, name: str) -> Claim | None:
+    def _read_claim(self, name: str) -> Claim | None:
         shown = f"query {name!r}: {self._directory}/{name}/{OWNER}"
         return Claim.read(self._folder, f"{name}/{OWNER}", shown)
 
-    def _earlier(self, name: str) -> Claim | None:
-        """Derives a claim from the files of a folder that was filled before claims were kept."""
+    def _claim_of_files(self, name: str) -> Claim | None:
+        """Derives a claim from the files of a folder that was written before claims were."""
         files = self._files(name)
         if not files:
             return None
@@ -146,7 +146,7 @@ class OutputOwner:
             columns=columns,
         )
 
-    def _compare(self, name: str, claim: Claim, columns: Mapping[str, str]) -> None:
+    def _check_claim(self, name: str, claim: Claim, columns: Mapping[str, str]) -> None:
         where = f"{self._directory}/{name}"
         claim.check_checkpoint(self._mark, f"query {name!r}: {where}")
         if claim.format != self._format and self._has_answers(name):
@@ -165,15 +165,15 @@ class OutputOwner:
 
 
 def columns_prefix(mark: str) -> str:
-    """Returns how the name of the file begins that has a query's columns and no answers.
+    """Returns the prefix of the file that has a query's columns and no answers.
 
-    Readers take the columns of the first file, and this one comes behind those with answers.
+    Readers take the columns of the first file, and this one sorts behind those with answers.
     """
     return f"part-{mark}-columns"
 
 
 def columns_of(schema: StructType) -> dict[str, str]:
-    """Returns the types of columns by name; files do not keep which may be null."""
+    """Returns the types of columns by name; in files every column may be null."""
     return {field.name: field.dataType.simpleString() for field in schema.fields}
 
 

@@ -28,11 +28,11 @@ class Answer:
 
 
 class Answers:
-    """The answers of a batch. A sink takes them once: by `each` or, if `is_stacked`, by `stacks` or
-    `whole`.
+    """The answers of a batch, which a sink takes once: by `each`, or by `stacks` or `whole` if it
+    `is_stacked`.
 
-    Taking them is what computes the batch, so a sink does so in every batch. Spark computes the
-    batch once: it stores the frame of all answers while a sink uses it more than once.
+    A sink has to take them in every batch, since that computes the batch. Spark computes it once,
+    and stores the frame of all answers while a sink uses it more than once.
     """
 
     def __init__(self, frame: DataFrame, parts: Sequence[Part]) -> None:
@@ -145,7 +145,7 @@ class Sink(ABC):
 
 @contextmanager
 def naming_batch(batch: int, *names: str) -> Iterator[None]:
-    """Turn what fails in the block into an error that names the batch, and queries if given."""
+    """Turn an error in the block into one that names the batch, and the queries if given."""
     try:
         yield
     except RunError:

@@ -39,8 +39,8 @@ class Tables(SinkDefinition):
 class TableSink(Sink):
     """Tables over `location of the database/query`, filled as folders are: exactly once.
 
-    `saveAsTable` in append mode would add a batch a second time after a cut. A catalog in memory
-    forgets the tables with the session; then they are made again over their files.
+    `saveAsTable` in append mode would add a batch that was cut off twice. Tables in a catalog in
+    memory end with the session, and are made again over their files.
     """
 
     is_stacked = True
@@ -69,7 +69,7 @@ class TableSink(Sink):
         """Write the owner into each query's folder, and make the tables that are missing."""
         self._files.claim(schemas)
         for name, schema in self._options.file_schemas(schemas).items():
-            self._make(name, schema)
+            self._create_table(name, schema)
 
     def missing(self, names: Sequence[str]) -> list[str]:
         """Returns the queries whose folders are missing, or not claimed."""
@@ -78,20 +78,20 @@ class TableSink(Sink):
     def write(self, batch: int, answers: Answers) -> None:
         """Put the batch's files in place, and make the tables over them that are missing."""
         self._files.write(batch, answers)
-        self._show(batch)
+        self._refresh_tables(batch)
 
     def close(self, batch: int) -> None:
-        """Put in place what is held of the batches that were finished."""
+        """Publish the buffered batches that were finished."""
         self._files.close(batch)
-        self._show(batch)
+        self._refresh_tables(batch)
 
-    def _show(self, batch: int) -> None:
-        for name, schema in self._options.file_schemas(self._files.filled).items():
+    def _refresh_tables(self, batch: int) -> None:
+        for name, schema in self._options.file_schemas(self._files.written_schemas).items():
             with naming_batch(batch, name):
-                self._make(name, schema)
+                self._create_table(name, schema)
             self._session.catalog.refreshTable(self._table(name))
 
-    def _make(self, name: str, schema: StructType) -> None:
+    def _create_table(self, name: str, schema: StructType) -> None:
         table = self._table(name)
         if not self._session.catalog.tableExists(table):
             self._session.catalog.createTable(
@@ -109,7 +109,7 @@ class TableSink(Sink):
         table = self._table(name)
         type_name = self._session.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
         place = next((row["data_type"] for row in type_name if row["col_name"] == "Location"), "")
-        if _path(place) != _path(f"{self._directory}/{name}"):
+        if _local_path(place) != _local_path(f"{self._directory}/{name}"):
             raise RunError(
                 f"query {name!r}: there is a table {table} already, and it is not over "
                 f"{self._directory}/{name}; drop it, or name the query otherwise"
@@ -120,15 +120,15 @@ class TableSink(Sink):
         )
         if have != want:
             raise RunError(
-                f"query {name!r}: the table {table} has the columns {_words(have)}, and the "
-                f"query has {_words(want)}; drop the table, or name the query otherwise"
+                f"query {name!r}: the table {table} has the columns {_column_list(have)}, and the "
+                f"query has {_column_list(want)}; drop the table, or name the query otherwise"
             )
 
 
-def _path(location: str) -> str:
+def _local_path(location: str) -> str:
     """Returns a location without the prefixes of local paths."""
     return location.removeprefix("file:").rstrip("/").replace("//", "/")
 
 
-def _words(columns: Mapping[str, str]) -> str:
+def _column_list(columns: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {kind}" for name, kind in columns.items())

@@ -32,9 +32,9 @@ from muntin.spark.binding.bound_tree import (
     BoundTree,
     value_type_of,
 )
-from muntin.spark.binding.grouping_sql import micros, select_events
+from muntin.spark.binding.grouping_sql import select_events, time_to_micros
 from muntin.spark.binding.relations import Relations
-from muntin.spark.binding.runtime_types import is_carried, is_compiled, is_order_known
+from muntin.spark.binding.runtime_types import can_be_key, is_compiled, is_order_known
 from muntin.spark.binding.slicer_columns import layout_of_records, record_columns
 from muntin.spark.stream.key_codes import key_code
 from muntin.sql_text import SqlText
@@ -178,7 +178,7 @@ def _bind_data(
     types = {column: schema[column].dataType for column in columns}
     counted = _counted_columns(bound, record_layout)
     for column, kind in types.items():
-        if not is_carried(kind) or not (isinstance(kind, AtomicType) or column in counted):
+        if not can_be_key(kind) or not (isinstance(kind, AtomicType) or column in counted):
             raise RunError(
                 f"query {bound.tree.queries[0]!r} cannot be streamed: {columns[column]} is "
                 f"{kind.simpleString()}; data windows of a stream see numbers, booleans, strings "
@@ -208,7 +208,7 @@ def _counted_columns(bound: BoundDataTree, layout: RecordLayout) -> set[str]:
 
 def _of_grains(bound: BoundDataTree, layout: Layout) -> dict[Component, str]:
     """Returns what a grain has: its first and its last instant, and the partials of its events."""
-    time = micros(bound.tree.grouping.time, bound.time_type)
+    time = time_to_micros(bound.tree.grouping.time, bound.time_type)
     first, last = Component(kind="min", argument=time), Component(kind="max", argument=time)
     return {
         first: INTEGER,

@@ -11,13 +11,13 @@ from muntin.errors import RunError
 from muntin.model.passes import common_filter
 from muntin.model.query import Grouping
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.grouping_sql import TIME, micros, select_events
+from muntin.spark.binding.grouping_sql import TIME, select_events, time_to_micros
 from muntin.spark.binding.relations import Relations
 from muntin.spark.binding.slicer_columns import (
-    Arguments,
+    ArgumentColumns,
     ConditionBits,
     SafeExpressions,
-    conditions_of,
+    filter_conditions,
 )
 from muntin.spark.stream.key_codes import key_code
 from muntin.sql.filters import is_reference
@@ -67,7 +67,7 @@ class EventColumns(Events):
         filters = [grouping.where for grouping in groupings]
         self._safe = SafeExpressions(first.relation, relations, filters)
         self._relations = relations
-        self.arguments = Arguments(self._safe, self.prefix)
+        self.arguments = ArgumentColumns(self._safe, self.prefix)
         self._bits = ConditionBits(self.prefix)
         self._common = common_filter(filters)
         self._first, self._time_type = first, bound[0].time_type
@@ -91,7 +91,7 @@ class EventColumns(Events):
     @property
     def time(self) -> str:
         """The instant of an event, as SQL."""
-        return micros(self._first.time, self._time_type)
+        return time_to_micros(self._first.time, self._time_type)
 
     def guard(self, grouping: Grouping) -> str | None:
         """Returns the filter of a tree, unless all events that are read have passed it."""
@@ -100,7 +100,7 @@ class EventColumns(Events):
     def masks(self, grouping: Grouping) -> dict[str, int]:
         """Returns the bits of events that a tree takes."""
         guard = self.guard(grouping)
-        return {} if guard is None else self._bits.masks(conditions_of(guard, self._safe))
+        return {} if guard is None else self._bits.masks(filter_conditions(guard, self._safe))
 
     def column(self, sql: str, kind: DataType, grouping: Grouping) -> str:
         """Returns the column of a tree's key, or of what it carries.
@@ -138,7 +138,7 @@ class EventColumns(Events):
         """
         if self._common is None:
             return None
-        never = f"{micros(quote_name(self._watched), TimestampType())} = {_BEFORE_TIME}L"
+        never = f"{time_to_micros(quote_name(self._watched), TimestampType())} = {_BEFORE_TIME}L"
         return f"({self._common}) OR {never}"
 
 

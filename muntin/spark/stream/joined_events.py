@@ -9,7 +9,7 @@ from pyspark.sql.types import TimestampType
 
 from muntin.model.query import Grouping
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.grouping_sql import TIME, micros
+from muntin.spark.binding.grouping_sql import TIME, time_to_micros
 from muntin.spark.binding.relations import Relations
 from muntin.spark.stream.event_columns import EventColumns, Events
 from muntin.spark.stream.relation_copies import NUMBER, RelationCopies
@@ -62,7 +62,7 @@ class JoinedEvents(Events):
 
     def frame(self) -> DataFrame:
         """Returns the rows of all relations, each with the columns of its own relation."""
-        time = expr(micros(quote_name(self._stream.watched), TimestampType()))
+        time = expr(time_to_micros(quote_name(self._stream.watched), TimestampType()))
         copies = RelationCopies(
             self._stream.frame.where(time.isNotNull()),
             self._stream.operators,

@@ -25,7 +25,12 @@ from pyspark.sql.types import (
 )
 
 from muntin.errors import RunError
-from muntin.spark.binding.grouping_sql import instant, interval, interval_micros, micros
+from muntin.spark.binding.grouping_sql import (
+    interval_to_micros,
+    micros_to_interval,
+    micros_to_time,
+    time_to_micros,
+)
 from muntin.sql_text import literal, quote_name
 
 # The Spark type of each kind of key column.
@@ -136,12 +141,14 @@ def _leaf(kind: DataType) -> KeyCode:
         case TimestampType() | TimestampNTZType():
             return KeyCode(
                 kind="bigint",
-                encode=lambda sql: micros(sql, kind),
-                decode=lambda sql: instant(sql, kind),
+                encode=lambda sql: time_to_micros(sql, kind),
+                decode=lambda sql: micros_to_time(sql, kind),
             )
         case DayTimeIntervalType():
             return KeyCode(
-                kind="bigint", encode=interval_micros, decode=lambda sql: cast(interval(sql))
+                kind="bigint",
+                encode=interval_to_micros,
+                decode=lambda sql: cast(micros_to_interval(sql)),
             )
         case YearMonthIntervalType():
             return KeyCode(

@@ -20,12 +20,12 @@ from muntin.spark.engine.catalyst import (
     column_id,
     column_of,
     frame_of,
+    is_safe,
     node_name,
     substitute_columns,
     to_list,
     walk,
 )
-from muntin.spark.engine.plan_facts import is_safe
 from muntin.spark.engine.stream_paths import FILTER, JOIN, PROJECT, path_of, static_join
 
 # The column with the number of a row's statement.

@@ -23,7 +23,7 @@ from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.value_types import ValueTypes, retyped
 from muntin.spark.binding.bind import bind
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.grouping_sql import micros
+from muntin.spark.binding.grouping_sql import time_to_micros
 from muntin.spark.binding.relations import Relations, is_ansi, is_case_sensitive
 from muntin.spark.engine.settings import SettingsOfAnalysis
 from muntin.spark.engine.stream_paths import Watermarks, watermarks_of
@@ -146,7 +146,10 @@ class Source:
         bound = bind(plan, relations, is_stream=True)
         for query in bound.plan.plain_queries:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
-        trees = [bind_stream_tree(tree, bound.plan, relations) for tree in bound.trees]
+        trees = [
+            bind_stream_tree(tree, bound.plan, relations)
+            for tree in (*bound.periodic_trees, *bound.data_trees)
+        ]
         queries = [query for query in bound.plan.queries if isinstance(query, Query)]
         return BoundStream(
             plan=bound.plan,
@@ -195,7 +198,7 @@ class Source:
             # Spark watches only columns that are instants, so a local time is read as if it were
             # UTC.
             local = isinstance(kind, TimestampNTZType)
-            sql = f"timestamp_micros({micros(time, kind)})" if local else time
+            sql = f"timestamp_micros({time_to_micros(time, kind)})" if local else time
             data, column = instant.select("*", expr(sql).alias(_WATCHED)), _WATCHED
         delay = f"{self.delay // MILLISECOND} milliseconds"
         return data.withWatermark(quote_name(column), delay), column

@@ -25,10 +25,10 @@ from muntin.spark.output.numbered_rows import (
     NUMBER,
     PART,
     NumberedRows,
+    merge_parts,
     number_rows,
     project_by_number,
     project_parts,
-    rows_of_whole_queries,
 )
 from muntin.spark.output.project import Bounds, Output, Projection, from_slots, projection
 from muntin.spark.output.stacking import QUERY, check_names, long_form
@@ -188,7 +188,7 @@ class StreamAnswers:
                 projections = {**projections, LATE_ROWS: Projection(outputs=(rows,))}
                 called = {**called, LATE_ROWS: LATE_ROWS}
             each = number_rows(projections, self._nodes, self._with_node_numbers(answers))
-            return rows_of_whole_queries(each, called)
+            return merge_parts(each, called)
 
     @cached_property
     def _filtered_queries(self) -> list[str]:

@@ -25,36 +25,36 @@ from typing import Any
 
 import numpy as np
 
-from muntin.techniques.compiled.compile import compiled
+from muntin.techniques.kernels.compile import compile_kernel
 
 
-def next_rows(numbers: Any, offsets: Any, count: int) -> Any:
+def find_next_rows(numbers: Any, offsets: Any, count: int) -> Any:
     """Returns, for each entry, the next row that has its value; the number of rows if none has.
 
     The entries of row `r` are `numbers[offsets[r] : offsets[r + 1]]`, all below `count`.
     """
-    following = np.empty(len(numbers), np.int32)
+    next_rows = np.empty(len(numbers), np.int32)
     latest = np.full(count, len(offsets) - 1, np.int32)
-    _follow(numbers, offsets, latest, following)
-    return following
+    _fill(numbers, offsets, latest, next_rows)
+    return next_rows
 
 
-def _next_rows(numbers: Any, offsets: Any, latest: Any, following: Any) -> None:
+def _fill_next_rows(numbers: Any, offsets: Any, latest: Any, next_rows: Any) -> None:
     for row in range(len(offsets) - 2, -1, -1):
         for entry in range(offsets[row], offsets[row + 1]):
-            following[entry] = latest[numbers[entry]]
+            next_rows[entry] = latest[numbers[entry]]
             latest[numbers[entry]] = row
 
 
-_follow = compiled(_next_rows)
+_fill = compile_kernel(_fill_next_rows)
 
 
 def windows_of_rows(lows: Any, highs: Any, rows: int) -> tuple[Any, Any]:
-    """Returns, for each row, the first window that ends behind it, and the last that begins up to
-    it.
+    """Returns, for each row, the first window that ends after it, and the last window that begins
+    at or before it.
 
-    Window `i` has the rows `[lows[i], highs[i])`. The first of the row behind all is the number of
-    windows.
+    Window `i` has the rows `[lows[i], highs[i])`. Both arrays have one more element, for the row
+    after the last one, whose first window is the number of windows.
     """
     firsts, lasts = np.empty(rows + 1, np.int32), np.empty(rows + 1, np.int32)
     _find_windows(lows, highs, firsts, lasts)
@@ -73,12 +73,12 @@ def _windows_of_rows(lows: Any, highs: Any, firsts: Any, lasts: Any) -> None:
         lasts[row] = last
 
 
-_find_windows = compiled(_windows_of_rows)
+_find_windows = compile_kernel(_windows_of_rows)
 
 
 def without_superseded(numbers: Any, offsets: Any, is_passed: Any, count: int) -> Any:
-    """Returns which entries are the latest of their value, or lie behind the last row that is
-    passed: once the watermark has passed a later occurrence, no window needs an earlier one."""
+    """Returns which entries have no later occurrence of their value in a row of `is_passed`: once
+    the watermark has passed a later occurrence, no window needs an earlier one."""
     stays = np.empty(len(numbers), np.bool_)
     _mark_latest(numbers, offsets, is_passed, np.zeros(count, np.bool_), stays)
     return stays
@@ -92,36 +92,36 @@ def _latest_entries(numbers: Any, offsets: Any, is_passed: Any, seen: Any, stays
                 seen[numbers[entry]] = True
 
 
-_mark_latest = compiled(_latest_entries)
+_mark_latest = compile_kernel(_latest_entries)
 
 
-def count_values(offsets: Any, following: Any, lows: Any, highs: Any) -> Any:
+def count_values(offsets: Any, next_rows: Any, lows: Any, highs: Any) -> Any:
     """Returns the number of distinct values of each window; windows are not empty, and advance."""
     steps = np.zeros(len(lows) + 1, np.int64)
     if len(lows):
         firsts, lasts = windows_of_rows(lows, highs, len(offsets) - 1)
-        _count(offsets, following, firsts, lasts, lows[0], highs[-1], steps)
+        _count(offsets, next_rows, firsts, lasts, lows[0], highs[-1], steps)
     return np.cumsum(steps[:-1])
 
 
 def _count_values(
-    offsets: Any, following: Any, firsts: Any, lasts: Any, low: int, high: int, steps: Any
+    offsets: Any, next_rows: Any, firsts: Any, lasts: Any, low: int, high: int, steps: Any
 ) -> None:
     for row in range(low, high):
         first = firsts[row]
         if first > lasts[row]:
             continue
         for entry in range(offsets[row], offsets[row + 1]):
-            behind = min(lasts[row] + 1, firsts[following[entry]])
+            behind = min(lasts[row] + 1, firsts[next_rows[entry]])
             if behind > first:
                 steps[first] += 1
                 steps[behind] -= 1
 
 
-_count = compiled(_count_values)
+_count = compile_kernel(_count_values)
 
 
-def sum_integers(offsets: Any, following: Any, values: Any, lows: Any, highs: Any) -> Any:
+def sum_integers(offsets: Any, next_rows: Any, values: Any, lows: Any, highs: Any) -> Any:
     """Returns the sum of each window's distinct integers, in halves that cannot overflow.
 
     The sum is `(upper << 32) + lower`; there are fewer than 2^31 entries.
@@ -129,14 +129,14 @@ def sum_integers(offsets: Any, following: Any, values: Any, lows: Any, highs: An
     steps = np.zeros((2, len(lows) + 1), np.int64)
     if len(lows):
         firsts, lasts = windows_of_rows(lows, highs, len(offsets) - 1)
-        _sum_halves(offsets, following, values, firsts, lasts, lows[0], highs[-1], steps)
+        _sum_halves(offsets, next_rows, values, firsts, lasts, lows[0], highs[-1], steps)
     lower, upper = np.cumsum(steps[:, :-1], axis=1)
     return lower, upper
 
 
 def _sum_integers(
     offsets: Any,
-    following: Any,
+    next_rows: Any,
     values: Any,
     firsts: Any,
     lasts: Any,
@@ -149,7 +149,7 @@ def _sum_integers(
         if first > lasts[row]:
             continue
         for entry in range(offsets[row], offsets[row + 1]):
-            behind = min(lasts[row] + 1, firsts[following[entry]])
+            behind = min(lasts[row] + 1, firsts[next_rows[entry]])
             if behind > first:
                 low_half = values[entry] & 0xFFFFFFFF
                 high_half = values[entry] >> 32
@@ -159,10 +159,10 @@ def _sum_integers(
                 steps[1, behind] -= high_half
 
 
-_sum_halves = compiled(_sum_integers)
+_sum_halves = compile_kernel(_sum_integers)
 
 
-def sum_floats(offsets: Any, following: Any, values: Any, lows: Any, highs: Any) -> Any:
+def sum_floats(offsets: Any, next_rows: Any, values: Any, lows: Any, highs: Any) -> Any:
     """Returns the sum of each window's distinct floats.
 
     Nothing is subtracted, since that drifts, and an infinity would never leave. A value is added to
@@ -172,14 +172,14 @@ def sum_floats(offsets: Any, following: Any, values: Any, lows: Any, highs: Any)
     tree = np.zeros(2 * windows, np.float64)
     if windows:
         firsts, lasts = windows_of_rows(lows, highs, len(offsets) - 1)
-        _add_to_tree(offsets, following, values, firsts, lasts, lows[0], highs[-1], tree)
+        _add_to_tree(offsets, next_rows, values, firsts, lasts, lows[0], highs[-1], tree)
         _down(tree)
     return tree[windows:].copy()
 
 
 def _sum_floats(
     offsets: Any,
-    following: Any,
+    next_rows: Any,
     values: Any,
     firsts: Any,
     lasts: Any,
@@ -194,7 +194,7 @@ def _sum_floats(
             continue
         for entry in range(offsets[row], offsets[row + 1]):
             left = first + windows
-            right = min(lasts[row] + 1, firsts[following[entry]]) + windows
+            right = min(lasts[row] + 1, firsts[next_rows[entry]]) + windows
             while left < right:
                 if left & 1:
                     tree[left] += values[entry]
@@ -211,21 +211,21 @@ def _hand_down(tree: Any) -> None:
         tree[node] += tree[node >> 1]
 
 
-_add_to_tree, _down = compiled(_sum_floats), compiled(_hand_down)
+_add_to_tree, _down = compile_kernel(_sum_floats), compile_kernel(_hand_down)
 
 
 def unite(
-    numbers: Any, counts: Any, offsets: Any, following: Any, lows: Any, highs: Any, sizes: Any
+    numbers: Any, counts: Any, offsets: Any, next_rows: Any, lows: Any, highs: Any, sizes: Any
 ) -> tuple[Any, Any]:
     """Returns the latest entry of each value of each window, window by window, and how often the
-    value occurs; without `counts`, no second.
+    value occurs, or None without `counts`.
 
     `sizes` has the number of distinct values of each window. Windows are not empty, and advance.
     """
     # A row of entries, and one of how often their values occur.
     chosen = np.empty((1 if counts is None else 2, int(sizes.sum())), np.int64)
     tally = np.zeros(0 if counts is None else int(numbers.max(initial=-1)) + 1, np.int64)
-    _unite(numbers, counts, offsets, following, lows, highs, chosen, tally)
+    _unite(numbers, counts, offsets, next_rows, lows, highs, chosen, tally)
     return chosen[0], None if counts is None else chosen[1]
 
 
@@ -233,7 +233,7 @@ def _unite_windows(
     numbers: Any,
     counts: Any,
     offsets: Any,
-    following: Any,
+    next_rows: Any,
     lows: Any,
     highs: Any,
     chosen: Any,
@@ -242,7 +242,7 @@ def _unite_windows(
     place = 0
     for window in range(len(lows)):
         for entry in range(offsets[lows[window]], offsets[highs[window]]):
-            is_latest = following[entry] >= highs[window]
+            is_latest = next_rows[entry] >= highs[window]
             if counts is not None:
                 tally[numbers[entry]] += counts[entry]
                 if is_latest:
@@ -253,4 +253,4 @@ def _unite_windows(
                 place += 1
 
 
-_unite = compiled(_unite_windows)
+_unite = compile_kernel(_unite_windows)

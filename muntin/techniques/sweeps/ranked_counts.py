@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from muntin.techniques.compiled.compile import compiled, inlined
+from muntin.techniques.kernels.compile import compile_kernel, inline
 
 
-class Ranked(NamedTuple):
+class RankedEntries(NamedTuple):
     """Entries with their ranks. A run is the rows of one key, `[runs[i], runs[i + 1])`."""
 
     # The rank of each entry among the distinct codes of its run.
@@ -32,18 +32,16 @@ class Ranked(NamedTuple):
     entries: Any
 
 
-def ranked(codes: Any, counts: Any, offsets: Any, runs: Any) -> Ranked:
+def rank_entries(codes: Any, counts: Any, offsets: Any, runs: Any) -> RankedEntries:
     """Returns entries with their ranks; equal codes have equal ones."""
     ranks = np.empty(len(codes), np.int32)
     entries = np.empty(len(codes), np.int64)
     firsts = np.zeros(len(runs), np.int64)
     _rank(codes, offsets, runs, ranks, entries, firsts)
-    return Ranked(ranks, counts, offsets, runs, firsts, entries[: firsts[-1]].copy())
+    return RankedEntries(ranks, counts, offsets, runs, firsts, entries[: firsts[-1]].copy())
 
 
-def _rank_entries(
-    codes: Any, offsets: Any, runs: Any, ranks: Any, entries: Any, firsts: Any
-) -> None:
+def _fill_ranks(codes: Any, offsets: Any, runs: Any, ranks: Any, entries: Any, firsts: Any) -> None:
     count = 0
     for run in range(len(runs) - 1):
         first = offsets[runs[run]]
@@ -59,7 +57,7 @@ def _rank_entries(
         firsts[run + 1] = count
 
 
-_rank = compiled(_rank_entries)
+_rank = compile_kernel(_fill_ranks)
 
 
 def _add(tree: Any, rank: Any, count: Any) -> None:
@@ -69,7 +67,7 @@ def _add(tree: Any, rank: Any, count: Any) -> None:
         place += place & -place
 
 
-_add = inlined(_add)
+_add = inline(_add)
 
 
 def _rank_at(tree: Any, position: Any) -> Any:
@@ -87,16 +85,16 @@ def _rank_at(tree: Any, position: Any) -> Any:
     return place
 
 
-_rank_at = inlined(_rank_at)
+_rank_at = inline(_rank_at)
 
 
-def totals_of(entries: Ranked, lows: Any, highs: Any) -> Any:
+def totals_of(entries: RankedEntries, lows: Any, highs: Any) -> Any:
     """Returns how many values each window has."""
     before = np.concatenate([[0], np.cumsum(entries.counts)])[entries.offsets]
     return before[highs] - before[lows]
 
 
-def positions_of(entries: Ranked, lows: Any, highs: Any, find: Any) -> tuple[Any, Any]:
+def positions_of(entries: RankedEntries, lows: Any, highs: Any, find: Any) -> tuple[Any, Any]:
     """Returns how many values each window has, and the ranks at two positions for each percentage.
 
     Ranks are places among the ranks of all runs; -1 in a window without values. `find` has the
@@ -123,7 +121,7 @@ def positions_of(entries: Ranked, lows: Any, highs: Any, find: Any) -> tuple[Any
     return totals, found
 
 
-def ranks_at(entries: Ranked, lows: Any, highs: Any, starts: Any, positions: Any) -> Any:
+def ranks_at(entries: RankedEntries, lows: Any, highs: Any, starts: Any, positions: Any) -> Any:
     """Returns the ranks at positions among a window's values in order, from zero.
 
     Those of window `w` are `positions[starts[w] : starts[w + 1]]`, and all of them lie inside.
@@ -167,18 +165,18 @@ def _select_positions(
                 found[place] = firsts[run] + _rank_at(tree, positions[place])
 
 
-_select = compiled(_select_positions)
+_select = compile_kernel(_select_positions)
 
 
-def most_frequent(entries: Ranked, lows: Any, highs: Any, *, is_descending: bool) -> Any:
+def most_frequent(entries: RankedEntries, lows: Any, highs: Any, *, is_descending: bool) -> Any:
     """Returns the rank of the most frequent value of each window: of several the least, or the
     greatest if values descend; -1 in a window without values. Ranks are as in `positions_of`."""
     starts = np.arange(len(lows) + 1)
-    return leaders(entries, lows, highs, starts, is_descending=is_descending)[0]
+    return find_most_frequent(entries, lows, highs, starts, is_descending=is_descending)[0]
 
 
-def leaders(
-    entries: Ranked, lows: Any, highs: Any, starts: Any, *, is_descending: bool = False
+def find_most_frequent(
+    entries: RankedEntries, lows: Any, highs: Any, starts: Any, *, is_descending: bool = False
 ) -> tuple[Any, Any]:
     """Returns the ranks of the most frequent values of each window, and how often each occurs.
 
@@ -206,7 +204,7 @@ def _raise_leaf(tree: Any, rank: Any, count: Any) -> None:
         node >>= 1
 
 
-_raise_leaf = inlined(_raise_leaf)
+_raise_leaf = inline(_raise_leaf)
 
 
 def _raise_leaves(tree: Any, ranks: Any, counts: Any, first: int, end: int, sign: int) -> None:
@@ -215,7 +213,7 @@ def _raise_leaves(tree: Any, ranks: Any, counts: Any, first: int, end: int, sign
         _raise_leaf(tree, ranks[entry], sign * counts[entry])
 
 
-_raise_leaves = inlined(_raise_leaves)
+_raise_leaves = inline(_raise_leaves)
 
 
 def _leading_leaf(tree: Any, is_descending: bool) -> Any:
@@ -231,7 +229,7 @@ def _leading_leaf(tree: Any, is_descending: bool) -> Any:
     return node
 
 
-_leading_leaf = inlined(_leading_leaf)
+_leading_leaf = inline(_leading_leaf)
 
 
 def _most_frequent(
@@ -273,10 +271,10 @@ def _most_frequent(
             totals[last] = tree[node]
             last += 1
             if last < starts[window + 1]:
-                # It steps back for the next one.
+                # Take it out of the tree while the next one is found.
                 _raise_leaf(tree, rank, -tree[node])
         for place in range(starts[window], min(last, starts[window + 1] - 1)):
             _raise_leaf(tree, found[place] - firsts[run], totals[place])
 
 
-_lead = compiled(_most_frequent)
+_lead = compile_kernel(_most_frequent)

@@ -75,12 +75,12 @@ def slices_of(tree, rows, *, rows_at_once):
         start="start",
         storages=tuple(
             component_storage(
-                part,
-                value_type=part.value_type or STORAGE[part.argument],
+                component,
+                value_type=component.part.value_type or STORAGE[component.argument],
                 name=f"c{index}",
                 ansi=False,
             )
-            for index, part in enumerate(entries)
+            for index, component in enumerate(entries)
         ),
     )
     slicer_tree = SlicerTree(

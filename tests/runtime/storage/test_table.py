@@ -15,7 +15,7 @@ PARTS = {
     "CheckedSums": ("sum", INTEGER, [[1, None, -2], [0, 0, 1]]),
     "CodedValues": ("max", "string", [["b", None, "a"]]),
     "DecimalSums": ("sum", "decimal(20,2)", [[Decimal("1.50"), None, Decimal(-2)]]),
-    "ChosenValues": ("max_by", "bigint", [[{"y": 1, "x": 2}, None, {"y": 0, "x": None}]]),
+    "ArgExtremes": ("max_by", "bigint", [[{"y": 1, "x": 2}, None, {"y": 0, "x": None}]]),
     "SetsOfValues": ("frequencies", "string", [[["b", "a"], [], ["a"]], [[2, 1], [], [1]]]),
     "Registers": ("registers", "binary", [[b"\x41\x00\x00", b"", b"\x82\x00\x00"]]),
 }
@@ -45,7 +45,7 @@ def test_partials_are_written_as_they_are_read(name):
         }
     twice = storage.write(partials.concatenate(partials.rows(1)))
     assert twice[storage.columns[0]].to_pylist() == [*values[0], *values[0][1:]]
-    nothing = storage.write(storage.missing(2).concatenate(partials))
+    nothing = storage.write(storage.missing_partials(2).concatenate(partials))
     assert nothing[storage.columns[0]].to_pylist()[2:] == values[0]
 
 

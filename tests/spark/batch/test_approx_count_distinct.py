@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import muntin as mt
-from muntin.aggregates.parameters import LEAST, MOST
+from muntin.aggregates.parameters import LEAST_REGISTER_BITS, MOST_REGISTER_BITS
 from muntin.runtime.storage.registers import bias_tables
 from tests.support.answers import plain
 from tests.support.comparing import Pair, assert_pairs_equal
@@ -215,7 +215,7 @@ def test_one_query_alone_and_queries_apart(data):
 def test_the_constants_are_sparks(spark):
     helper = getattr(spark._jvm, "org.apache.spark.sql.catalyst.util.HyperLogLogPlusPlusHelper$")
     theirs = getattr(helper, "MODULE$")
-    for bits in range(LEAST, MOST + 1):
+    for bits in range(LEAST_REGISTER_BITS, MOST_REGISTER_BITS + 1):
         raw, biases = bias_tables(bits)
-        assert raw.tolist() == list(theirs.RAW_ESTIMATE_DATA()[bits - LEAST])
-        assert biases.tolist() == list(theirs.BIAS_DATA()[bits - LEAST])
+        assert raw.tolist() == list(theirs.RAW_ESTIMATE_DATA()[bits - LEAST_REGISTER_BITS])
+        assert biases.tolist() == list(theirs.BIAS_DATA()[bits - LEAST_REGISTER_BITS])

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 import muntin as mt
 from muntin.measure.events import readings, store
 from muntin.model.passes import Engine
-from muntin.spark.binding.estimate import is_cheap, is_shuffled, live_keys, sample
+from muntin.spark.binding.estimate import is_cheap, is_shuffled, live_keys, sample_facts
 from muntin.spark.binding.relations import Relations
 from tests.support.answers import assert_equal_answers
 
@@ -21,7 +21,7 @@ def query(name: str, size: str, **more) -> mt.Query:
 
 def facts(data: DataFrame, **more):
     asked = query("q", "1 minute", **more)
-    return sample({asked.grouping: frozenset(asked.values_in_sets)}, Relations(data, [asked]))
+    return sample_facts({asked.grouping: frozenset(asked.values_in_sets)}, Relations(data, [asked]))
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,9 @@ def test_values_in_sets_are_counted_with_their_keys(files):
         where="temp > 0",
     )
     kinds, sites = asked.values_in_sets
-    found = sample({asked.grouping: frozenset(asked.values_in_sets)}, Relations(files[0], [asked]))
+    found = sample_facts(
+        {asked.grouping: frozenset(asked.values_in_sets)}, Relations(files[0], [asked])
+    )
     # A device has five kinds, and one site or none.
     assert found.live_keys[frozenset(["device", kinds])] == 100
     assert found.live_keys[frozenset(["device", sites])] == 40
@@ -157,7 +159,7 @@ def test_live_keys_of_every_set_and_the_shares_of_filters(files):
             where="status = 'error'",
         ),
     ]
-    found = sample({each.grouping: frozenset() for each in asked}, Relations(files[0], asked))
+    found = sample_facts({each.grouping: frozenset() for each in asked}, Relations(files[0], asked))
     assert (
         found.live_keys[frozenset(["device"])]
         == found.live_keys[frozenset(["device", "site"])]

@@ -292,7 +292,7 @@ def test_a_query_whose_name_begins_with_a_dot_is_written_once(spark, tmp_path, s
 
     def failing(self, batch, answers):
         write(self, batch, answers)
-        if self.filled:
+        if self.written_schemas:
             raise OSError("disk full")
 
     with monkeypatch.context() as patch:

@@ -177,10 +177,10 @@ def test_a_plan_counts_from_the_first_batch_that_was_finished_under_it(spark, st
     for batch in (0, 1):
         (folder / "spark" / "offsets" / str(batch)).write_text("v1\n{}")
     checkpoint = Checkpoint(spark, str(folder))
-    assert checkpoint.logs.is_cut()
+    assert checkpoint.logs.has_unfinished_batch()
     second = replace(first, running=replace(first.running, generation=1, retain=5), batch=1)
     checkpoint.save(second)
-    assert not checkpoint.holds(first.running)
+    assert not checkpoint.is_stored(first.running)
     for one in (checkpoint, Checkpoint(spark, str(folder))):
         assert one.latest().running.generation == 1
         assert one.effective().running.generation == 0
@@ -189,7 +189,7 @@ def test_a_plan_counts_from_the_first_batch_that_was_finished_under_it(spark, st
     assert Checkpoint(spark, str(folder)).latest().running.retain == 7
     (folder / "spark" / "commits" / "1").write_text("v1\n{}")
     assert Checkpoint(spark, str(folder)).effective().running.retain == 7
-    assert not checkpoint.logs.is_cut()
+    assert not checkpoint.logs.has_unfinished_batch()
 
 
 @pytest.mark.parametrize(

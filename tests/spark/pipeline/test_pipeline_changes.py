@@ -198,7 +198,7 @@ def test_a_batch_that_was_written_and_not_finished_keeps_its_answers(spark, tmp_
 
     def crash(self, batch, answers):
         write(self, batch, answers)
-        if batch > 2 and "sites" in self.filled:
+        if batch > 2 and "sites" in self.written_schemas:
             crashed.append(batch)
             raise OSError("the power is gone")
 

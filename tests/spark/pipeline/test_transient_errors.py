@@ -137,14 +137,14 @@ def test_a_restart_that_fails_is_tried_again_or_ends_the_stream_with_its_cause(
     tmp_path, source, monkeypatch
 ):
     failing = Failing(monkeypatch, PASSING, 1)
-    holds, lost = Checkpoint.holds, [PASSING]
+    holds, lost = Checkpoint.is_stored, [PASSING]
 
     def away(checkpoint, running):
         if failing.left == 0 and lost:
             raise lost.pop()
         return holds(checkpoint, running)
 
-    monkeypatch.setattr(Checkpoint, "holds", away)
+    monkeypatch.setattr(Checkpoint, "is_stored", away)
     with go(tmp_path, source, MINUTE) as pipeline:
         pipeline.process_all_available()
         assert not lost

@@ -115,8 +115,8 @@ def test_a_cut_among_deleted_files_publishes_nothing_again(spark, tmp_path, monk
 STEPS = [
     (owner, name)
     for owner, names in {
-        "FolderSink": ["_clean", "_stage", "_place"],
-        "BatchBuffer": ["hold", "note", "forget"],
+        "FolderSink": ["_delete_leftovers", "_stage", "_move_files"],
+        "BatchBuffer": ["add", "save_publication", "delete_until"],
     }.items()
     for name in names
 ]

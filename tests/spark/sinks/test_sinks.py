@@ -50,7 +50,7 @@ def test_a_folder_has_a_batch_once_after_a_second_try(spark, tmp_path, format):
 def test_a_try_that_fails_between_two_files_is_cleaned_up(spark, tmp_path, monkeypatch):
     sink = opened(Files(tmp_path), spark)
     sink.write(0, Given(answer(spark, "a", 0, 1)))
-    place = FolderSink._place
+    place = FolderSink._move_files
 
     def full(self, source, target, prefix, kind):
         if target == "b":
@@ -58,7 +58,7 @@ def test_a_try_that_fails_between_two_files_is_cleaned_up(spark, tmp_path, monke
         return place(self, source, target, prefix, kind)
 
     both = [answer(spark, "a", 1, 1), answer(spark, "b", 1, 1)]
-    monkeypatch.setattr(FolderSink, "_place", full)
+    monkeypatch.setattr(FolderSink, "_move_files", full)
     with pytest.raises(RunError, match=r"query 'b': the answers of batch 1 .* disk full"):
         sink.write(1, Given(*both))
     monkeypatch.undo()

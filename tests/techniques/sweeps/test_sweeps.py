@@ -40,7 +40,7 @@ class Case:
         pairs = [pair for row in self.rows for pair in row.items()]
         self.codes = np.array([code for code, _ in pairs], np.int64)
         self.counts = np.array([count for _, count in pairs], np.int64)
-        self.following = latest.next_rows(self.codes, self.offsets, values)
+        self.next_rows = latest.find_next_rows(self.codes, self.offsets, values)
         self.bags = [
             sum((Counter(row) for row in self.rows[low:high]), Counter())
             for low, high in zip(lows, highs, strict=True)
@@ -50,7 +50,7 @@ class Case:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_distinct_values(seed):
     case = Case(seed)
-    swept = case.offsets, case.following
+    swept = case.offsets, case.next_rows
     windows = case.lows, case.highs
     sizes = latest.count_values(*swept, *windows)
     assert sizes.tolist() == [len(bag) for bag in case.bags]
@@ -69,9 +69,9 @@ def test_distinct_values(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_unions(seed):
     case = Case(seed)
-    sizes = latest.count_values(case.offsets, case.following, case.lows, case.highs)
+    sizes = latest.count_values(case.offsets, case.next_rows, case.lows, case.highs)
     chosen, totals = latest.unite(
-        case.codes, case.counts, case.offsets, case.following, case.lows, case.highs, sizes
+        case.codes, case.counts, case.offsets, case.next_rows, case.lows, case.highs, sizes
     )
     ends = np.cumsum(sizes)
     for bag, end, size in zip(case.bags, ends, sizes, strict=True):
@@ -84,7 +84,7 @@ def test_unions(seed):
 def test_order_statistics(seed):
     case = Case(seed)
     runs = np.array(case.runs, np.int64)
-    swept = ranked.ranked(case.codes, case.counts, case.offsets, runs)
+    swept = ranked.rank_entries(case.codes, case.counts, case.offsets, runs)
     entries = swept.entries
     asked = [0.0, 0.07, 0.5, 0.57, 0.95, 1.0]
     find = np.array([[p, disc, desc] for p in asked for disc in (0, 1) for desc in (0, 1)])
@@ -122,7 +122,7 @@ def test_order_statistics(seed):
     ]
     for most in (1, 3, 500):
         starts = np.arange(len(case.bags) + 1) * most
-        leaders, counts = ranked.leaders(swept, case.lows, case.highs, starts)
+        leaders, counts = ranked.find_most_frequent(swept, case.lows, case.highs, starts)
         for window, bag in enumerate(case.bags):
             here = slice(starts[window], starts[window] + min(most, len(bag)))
             pairs = zip(case.codes[entries[leaders[here]]], counts[here], strict=True)
@@ -147,10 +147,10 @@ def test_steps_do_not_grow_with_windows(length):
     rows, each = 400, 5
     offsets = np.arange(rows + 1) * each
     codes = np.array([rng.randrange(50) for _ in range(rows * each)])
-    following = latest.next_rows(codes, offsets, 50)
+    next_rows = latest.find_next_rows(codes, offsets, 50)
     lows = np.maximum(np.arange(1, rows + 1) - length, 0)
     highs = np.arange(1, rows + 1)
-    counted = Counted(following.tolist())
+    counted = Counted(next_rows.tolist())
     firsts, lasts = latest.windows_of_rows(lows, highs, rows)
     steps = np.zeros(rows + 1, np.int64)
     latest._count_values(offsets, counted, firsts, lasts, 0, rows, steps)

@@ -29,7 +29,7 @@ _NAMES = {"SubqueryAlias", "LocalLimit"}
 _ABOVE = {"Project", "Filter", "Sort", "GlobalLimit", "Offset"}
 # Functions that cost too much to be computed for each expression that uses them.
 _COSTLY = ("UDF", "Subquery", "UserDefined", "Invoke", "Lambda")
-# Nodes that a projection may have in all, to be looked through.
+# The most nodes of a projection that becomes part of the queries above it.
 _LARGEST = 400
 
 
@@ -66,7 +66,7 @@ def chain_of(frame: DataFrame) -> Chain:
     if any("spark_grouping_id" in each.name() for each in to_list(base.output())):
         raise NotSharedError("it has rollup, cube or groupingSets")
     while True:
-        operator, inner = _looked_through(base, frame)
+        operator, inner = _read_operator(base, frame)
         if inner is None:
             break
         below += [operator] if operator is not None else []
@@ -74,10 +74,13 @@ def chain_of(frame: DataFrame) -> Chain:
     return Chain(above=tuple(above), aggregate=plan, below=tuple(reversed(below)), base=base)
 
 
-def _looked_through(
+def _read_operator(
     plan: Plan, frame: DataFrame
 ) -> tuple[Plan | WindowOperator | Watermark | None, Plan | None]:
-    """Returns an operator and what it reads; nothing to read if it belongs to the base."""
+    """Returns the operator at the top of a plan, None for an alias, and the plan that it reads.
+
+    The second is None if the plan belongs to the base.
+    """
     window = find_window(plan)
     if window is not None:
         return window, window.child

@@ -54,11 +54,11 @@ def read_resolved(
         meanings = computed_columns(base, session) if own_definitions else None
         relation = Relation(base=base, session=session, meanings=meanings)
         below = {name: chain.above_base(count) for name, chain in members.items()}
-        groups.append(_group(below, relation, table_of_group(number), frames, reasons))
+        groups.append(_group_queries(below, relation, table_of_group(number), frames, reasons))
     return groups
 
 
-def _group(
+def _group_queries(
     chains: Mapping[str, Chain],
     relation: Relation,
     table: str,

@@ -18,12 +18,12 @@ from muntin.spark.engine.catalyst import (
     column_of,
     conjunction,
     frame_of,
+    is_safe,
     node_name,
     substitute_columns,
 )
-from muntin.spark.engine.plan_facts import is_safe
 
-# A name is for those who read a plan.
+# Longer names are cut: they are only read in plans.
 _LONGEST_NAME = 80
 # What queries call their window.
 _RESERVED = ("window",)
@@ -38,7 +38,7 @@ class _Entry:
 
 @dataclass(kw_only=True)
 class Relation:
-    """The columns that are needed of a base."""
+    """Collects the columns that queries need of a base."""
 
     base: Plan
     session: SparkSession
@@ -48,13 +48,17 @@ class Relation:
     _entries: list[_Entry] = field(default_factory=list)
 
     def column(self, expression: Expression, guards: Sequence[Expression] = ()) -> str:
-        """Returns the name of the column for an expression; it need not have a value for rows that
-        the guards leave out."""
+        """Returns the name of the column for an expression, which is added if it is new.
+
+        In rows that the guards leave out, its value does not matter.
+        """
         guard = None
-        if guards and not is_safe(self._resolved(expression)):
+        if guards and not is_safe(self._over_source_columns(expression)):
             guard = conjunction(guards, self.session)
         for entry in self._entries:
-            if entry.expression.semanticEquals(expression) and _same(entry.guard, guard):
+            if entry.expression.semanticEquals(expression) and _is_same_condition(
+                entry.guard, guard
+            ):
                 return entry.name
         name = self._unused_name(self._column_name(expression, guard))
         self._entries.append(_Entry(expression=expression, guard=guard, name=name))
@@ -68,7 +72,7 @@ class Relation:
         return self.column(expression, guards if self.meanings is None else ())
 
     def condition(self, filters: Sequence[Expression]) -> str:
-        """Returns the name of the column that says whether all filters hold."""
+        """Returns the name of the boolean column of all filters."""
         return self.column(conjunction(filters, self.session))
 
     def frame(self) -> DataFrame:
@@ -84,19 +88,19 @@ class Relation:
 
     def _column_name(self, expression: Expression, guard: Expression | None) -> str:
         """Returns a name that is the same in each run, for a checkpoint has it."""
-        expression = self._resolved(expression)
+        expression = self._over_source_columns(expression)
         if node_name(expression) == ATTRIBUTE:
             name: str = expression.name()
             return name
         text: str = expression.sql()
         if guard is not None:
-            text += f" if {self._resolved(guard).sql()}"
+            text += f" if {self._over_source_columns(guard).sql()}"
         if len(text) <= _LONGEST_NAME:
             return text
         return f"{text[:_LONGEST_NAME]}... {sha1(text.encode()).hexdigest()[:8]}"
 
-    def _resolved(self, expression: Expression) -> Expression:
-        """Returns an expression over what the base's columns are computed from."""
+    def _over_source_columns(self, expression: Expression) -> Expression:
+        """Returns an expression with the definitions of the base's columns in their places."""
         return substitute_columns(expression, self.meanings or {}, self.session)
 
     def _unused_name(self, name: str) -> str:
@@ -108,7 +112,7 @@ class Relation:
         return free
 
 
-def _same(one: Expression | None, other: Expression | None) -> bool:
+def _is_same_condition(one: Expression | None, other: Expression | None) -> bool:
     if one is None or other is None:
         return one is other
     return bool(one.semanticEquals(other))

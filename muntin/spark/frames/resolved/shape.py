@@ -31,7 +31,7 @@ from muntin.spark.frames.resolved.chain import Chain, expressions_of, is_plain
 from muntin.spark.frames.resolved.time_window import WindowOperator
 
 _CALL = "AggregateExpression"
-# Expressions grow when those below are put in their places.
+# The most nodes of an expression, once the expressions below are put into it.
 _LARGEST = 2000
 
 
@@ -78,8 +78,8 @@ def shape_of(chain: Chain, meanings: Mapping[int, Expression], session: SparkSes
         filters=tuple(below.filters),
         time=below.time,
         window=below.window,
-        keys=tuple(_distinct(own)),
-        calls=tuple(_distinct(calls)),
+        keys=tuple(_without_duplicates(own)),
+        calls=tuple(_without_duplicates(calls)),
         columns=tuple(answers if columns is None else columns),
         having=tuple(having),
         ending=ending,
@@ -89,7 +89,10 @@ def shape_of(chain: Chain, meanings: Mapping[int, Expression], session: SparkSes
 
 @dataclass(frozen=True, kw_only=True)
 class _Below:
-    """What is below the aggregate: `names` has the meaning of columns, by their ids."""
+    """The filters, window and watermark below the aggregate.
+
+    `names` has the expressions over the base that columns stand for, by their ids.
+    """
 
     names: Mapping[int, Expression]
     filters: list[Expression]
@@ -143,18 +146,20 @@ def computed_columns(base: Plan, session: SparkSession) -> dict[int, Expression]
 def _read_above(
     chain: Chain, meanings: Mapping[int, Expression], session: SparkSession
 ) -> tuple[list[Expression] | None, list[Expression], Ending]:
-    """Reads the operators above the aggregate: columns, None if they are its own, filters, and what
-    ends it."""
+    """Returns the columns, filters and ending of the operators above the aggregate.
+
+    The columns are None if they are the aggregate's own.
+    """
     names = dict(meanings)
     columns: list[Expression] | None = None
     having: list[Expression] = []
     ending = Ending()
     for operator in reversed(chain.above):
         if node_name(operator) == "GlobalLimit":
-            ending = ending.with_limit(_number(operator.limitExpr()))
+            ending = ending.with_limit(_row_count(operator.limitExpr()))
             continue
         if node_name(operator) == "Offset":
-            ending = ending.with_offset(_number(operator.offsetExpr()))
+            ending = ending.with_offset(_row_count(operator.offsetExpr()))
             continue
         if node_name(operator) != "Project":
             ending.check_no_limit()
@@ -168,7 +173,7 @@ def _read_above(
         if node_name(operator) == "Filter":
             having += found
         elif node_name(operator) == "Sort":
-            ending = _order(found, is_global=getattr(operator, "global")())
+            ending = _read_order(found, is_global=getattr(operator, "global")())
         else:
             columns = found
             names |= {
@@ -178,14 +183,14 @@ def _read_above(
     return columns, having, ending
 
 
-def _number(limit: Expression) -> int:
-    """Returns how many rows a limit or an offset is."""
+def _row_count(limit: Expression) -> int:
+    """Returns the number of rows of a limit or an offset."""
     if node_name(limit) != "Literal":
         raise NotSharedError(f"it has a limit of {limit.sql()}")
     return int(limit.value())
 
 
-def _order(expressions: list[Expression], *, is_global: bool) -> Ending:
+def _read_order(expressions: list[Expression], *, is_global: bool) -> Ending:
     """Returns the order of an answer."""
     # A constant orders nothing, and as SQL a number would be the place of a column.
     orders = [each for each in expressions if node_name(children(each)[0]) != "Literal"]
@@ -212,7 +217,7 @@ def _check_below(below: _Below, keys: list[Expression], calls: list[Expression])
             raise NotSharedError("it has functions that give other values each time")
 
 
-def _distinct(expressions: list[Expression]) -> list[Expression]:
+def _without_duplicates(expressions: list[Expression]) -> list[Expression]:
     found: list[Expression] = []
     for expression in expressions:
         if not any(expression.semanticEquals(other) for other in found):

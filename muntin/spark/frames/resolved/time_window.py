@@ -32,22 +32,22 @@ _SESSION_MARK = "spark.sessionWindow"
 
 @dataclass(frozen=True, kw_only=True)
 class WindowOperator:
-    """A window over a time, as a column of what its operators give."""
+    """A window over a time, and the operators by which Spark computes it."""
 
     window: Window | Session
     time: Expression
     column: Expression
-    # What it is computed by, the operators that do so, and what these read.
+    # The expression that computes it, the operators with it, and the plan that they read.
     struct: Expression
     plan: Plan
     child: Plan
-    # How to ask Spark for it anew; without the copies of rows, if windows overlap.
+    # The arguments to make such a window again; if windows overlap, one without copies of rows.
     lengths: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Bounds:
-    """What the bounds of a window are computed from; the offset is as the user gave it."""
+    """The time, lengths and offset from which Spark computes the bounds of a window."""
 
     time: Expression
     size: int
@@ -70,17 +70,17 @@ class _Bounds:
 
 
 def find_window(plan: Plan) -> WindowOperator | None:
-    """Returns the window that the operators at the top of a plan compute; None if they do not.
+    """Returns the window that the operators at the top of a plan compute, or None.
 
-    Before anything is computed from it, `confirm_window` has to confirm it.
+    It is read off their form; call `confirm_window` before it is used.
     """
     if node_name(plan) == "Project":
-        return _tumbling(plan)
+        return _find_tumbling(plan)
     if node_name(plan) == "Filter":
         (inner,) = children(plan)
         if node_name(inner) == "Project":
-            return _session(plan, inner)
-        return _hopping(plan, inner) if node_name(inner) == "Expand" else None
+            return _find_session(plan, inner)
+        return _find_hopping(plan, inner) if node_name(inner) == "Expand" else None
     return None
 
 
@@ -96,7 +96,7 @@ def first_window(plan: Plan) -> Window | None:
             marks = [place for place, each in outputs if each.metadata().contains(_MARK)]
             structs = [node.projections().apply(0).apply(place) for place in marks]
         for struct in structs:
-            found = _bounds(struct) if node_name(struct) == "CreateNamedStruct" else None
+            found = _read_bounds(struct) if node_name(struct) == "CreateNamedStruct" else None
             if found is not None:
                 return Window(size=found.size, slide=found.slide, offset=found.offset)
     return None
@@ -118,32 +118,32 @@ def confirm_window(operator: WindowOperator, session: SparkSession) -> bool:
     return bool(start.semanticEquals(children(operator.struct)[1]))
 
 
-def _tumbling(plan: Plan) -> WindowOperator | None:
+def _find_tumbling(plan: Plan) -> WindowOperator | None:
     marked = _marked_column(plan, _MARK)
     if marked is None or node_name(children(plan)[0]) != "Filter":
         return None
     struct = children(marked)[0]
-    found = _bounds(struct)
+    found = _read_bounds(struct)
     if found is None or found.slide != found.size:
         return None
     (child,) = children(children(plan)[0])
     return found.operator(column=marked.toAttribute(), struct=struct, plan=plan, child=child)
 
 
-def _hopping(filtered: Plan, expand: Plan) -> WindowOperator | None:
+def _find_hopping(filtered: Plan, expand: Plan) -> WindowOperator | None:
     outputs = to_list(expand.output())
     marked = [place for place, each in enumerate(outputs) if each.metadata().contains(_MARK)]
     if len(marked) != 1:
         return None
     struct = expand.projections().apply(0).apply(marked[0])
-    found = _bounds(struct) if node_name(struct) == "CreateNamedStruct" else None
+    found = _read_bounds(struct) if node_name(struct) == "CreateNamedStruct" else None
     if found is None:
         return None
     (child,) = children(expand)
     return found.operator(column=outputs[marked[0]], struct=struct, plan=filtered, child=child)
 
 
-def _session(filtered: Plan, plan: Plan) -> WindowOperator | None:
+def _find_session(filtered: Plan, plan: Plan) -> WindowOperator | None:
     marked = _marked_column(plan, _SESSION_MARK)
     if marked is None:
         return None
@@ -187,7 +187,7 @@ def _marked_column(plan: Plan, mark: str) -> Expression | None:
     return marked[0] if is_struct else None
 
 
-def _bounds(struct: Expression) -> _Bounds | None:
+def _read_bounds(struct: Expression) -> _Bounds | None:
     """Returns the time and the lengths that the bounds of a window are computed from."""
     _, start, _, end = children(struct)
     whole = next((node for node in walk(end) if node_name(node) == "Add"), None)

@@ -45,7 +45,7 @@ _CAST = re.compile(r"CAST\(([^()]*) AS DOUBLE\)")
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenQuery:
-    """A query, the shape that it is of, and the expression that each of its names stands for."""
+    """A query, the DataFrame's shape, and the expression that each name of the query stands for."""
 
     query: Query
     shape: Shape
@@ -81,11 +81,11 @@ def write_query(
     aggregates: dict[str, Aggregate] = {}
     arguments: dict[str, Expression] = {}
     for call in shape.calls:
-        aggregate = _aggregate(call, relation, filters, arguments)
-        text = _free(aggregate.to_sql(), names)
+        aggregate = _read_aggregate(call, relation, filters, arguments)
+        text = _unused_name(aggregate.to_sql(), names)
         aggregates[text], names[text] = aggregate, call
     if not aggregates:
-        text = _free("count(*)", names)
+        text = _unused_name("count(*)", names)
         aggregates[text] = Aggregate(function="count")
 
     def text_of(expression: Expression) -> str:
@@ -93,18 +93,18 @@ def write_query(
         if alone is not None:
             return quote_name(alone)
 
-        def chosen(part: Expression) -> Expression | None:
+        def replace_with_name(part: Expression) -> Expression | None:
             own = _name_of(part, names)
             if own is not None:
                 return unresolved_attribute(own, session)
             if node_name(part) == _SORT:
-                # Spark writes how it compares, which is no SQL. Whether it is what SQL means is
-                # confirmed.
-                inside = rewrite(children(part)[0], chosen, session)
+                # Spark writes its comparison function, which is no SQL. `confirm` finds out whether
+                # the SQL has the same meaning.
+                inside = rewrite(children(part)[0], replace_with_name, session)
                 return parse_expression(f"array_sort({inside.sql()})", session)
             return None
 
-        over_names = rewrite(expression, chosen, session)
+        over_names = rewrite(expression, replace_with_name, session)
         if any(node_name(node) == ATTRIBUTE for node in walk(over_names)):
             raise NotSharedError(f"{expression.sql()} is neither a key nor an aggregate")
         text: str = over_names.sql()
@@ -158,7 +158,7 @@ def _check_order(expressions: Sequence[Expression]) -> None:
                 raise NotSharedError(f"{call.sql()} {reason_not_shared(name)}")
 
 
-def _aggregate(
+def _read_aggregate(
     call: Expression,
     relation: Relation,
     filters: Sequence[Expression],
@@ -207,9 +207,9 @@ def _arguments_and_parameters(
     if not row.parameters:
         return given, ()
     if row.call_template is None:
-        return _optional(function, given, row.arguments)
+        return _split_optional_arguments(function, given, row.arguments)
     if row.is_ordered_by_argument:
-        return _ordered_by_argument(function)
+        return _split_ordered_call(function)
     if spelled == "mode":
         order = function.reverseOpt()
         if not order.isDefined():
@@ -225,7 +225,7 @@ def _arguments_and_parameters(
     return given[:1], tuple(parameters)
 
 
-def _ordered_by_argument(function: Expression) -> tuple[list[Expression], tuple[str, ...]]:
+def _split_ordered_call(function: Expression) -> tuple[list[Expression], tuple[str, ...]]:
     """Returns the argument of a call that is ordered by it, and its delimiter and order."""
     argument, delimiter, *orders = children(function)
     if not orders:
@@ -235,7 +235,7 @@ def _ordered_by_argument(function: Expression) -> tuple[list[Expression], tuple[
     return [argument], (delimiter.sql(), orders[0].direction().sql())
 
 
-def _optional(
+def _split_optional_arguments(
     function: Expression, given: list[Expression], arguments: int
 ) -> tuple[list[Expression], tuple[str, ...]]:
     """Returns the arguments, and the constants behind them."""
@@ -263,24 +263,26 @@ def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:
             if not expression.dataType().sameType(by_name[name].dataType()):
                 raise NotSharedError(f"{expression.sql()} has another type in SQL")
 
-        def expected(expression: Expression) -> Expression:
-            def chosen(part: Expression) -> Expression | None:
+        def over_answers(expression: Expression) -> Expression:
+            def replace_with_answer(part: Expression) -> Expression | None:
                 own = _name_of(part, written.names)
                 return None if own is None else by_name[own]
 
-            return rewrite(expression, chosen, session)
+            return rewrite(expression, replace_with_answer, session)
 
         texts = [*(column.expression for column in query.columns), *written.order]
         actual = expressions_of(analyzed_plan(frame.selectExpr(*texts)))
         pairs = list(zip(actual, [*shape.columns, *shape.ending.order], strict=True))
         if shape.having:
             condition = analyzed_plan(frame.where(query.having or "true")).condition()
-            pairs += zip(_conjuncts(condition, len(shape.having)), shape.having, strict=True)
+            pairs += zip(
+                _split_conjunction(condition, len(shape.having)), shape.having, strict=True
+            )
     except PySparkException:
         raise NotSharedError("Spark cannot read what stands above its groupBy as SQL") from None
     for found, wanted in pairs:
         bare = children(found)[0] if node_name(found) == "Alias" else found
-        if not bare.semanticEquals(expected(wanted)):
+        if not bare.semanticEquals(over_answers(wanted)):
             raise NotSharedError(f"{wanted.sql()} means something else in SQL")
 
 
@@ -303,13 +305,13 @@ def _confirm_calls(written: WrittenQuery, frame: DataFrame, relation: DataFrame)
         if asked is None:
             continue
 
-        def chosen(part: Expression) -> Expression | None:
+        def replace_with_column(part: Expression) -> Expression | None:
             for expression, column in arguments:
                 if part.semanticEquals(expression):
                     return column
             return None
 
-        function = rewrite(asked.aggregateFunction(), chosen, relation.sparkSession)
+        function = rewrite(asked.aggregateFunction(), replace_with_column, relation.sparkSession)
         if not _same_function(function, call.aggregateFunction(), query.aggregates[name]):
             raise NotSharedError(f"{asked.sql()} means something else in this session")
 
@@ -323,7 +325,7 @@ def _same_function(asked: Expression, made: Expression, aggregate: Aggregate) ->
     )
 
 
-def _conjuncts(condition: Expression, count: int) -> list[Expression]:
+def _split_conjunction(condition: Expression, count: int) -> list[Expression]:
     """Returns the operands of `count - 1` nested ANDs."""
     found: list[Expression] = []
     for _ in range(count - 1):
@@ -336,7 +338,7 @@ def _name_of(expression: Expression, names: Mapping[str, Expression]) -> str | N
     return next((name for name, each in names.items() if each.semanticEquals(expression)), None)
 
 
-def _free(name: str, names: Mapping[str, Expression]) -> str:
+def _unused_name(name: str, names: Mapping[str, Expression]) -> str:
     taken = {each.lower() for each in names}
     while name.lower() in taken:
         name += "_"

@@ -1,1 +1,1 @@
-"""Reads the DataFrames of Spark Connect, whose plans have names where others have columns."""
+"""Reads the DataFrames of Spark Connect, whose plans refer to columns by name."""

@@ -30,13 +30,13 @@ _LONGEST = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class Names:
-    """The columns of an operator in order, and what each means: SQL over the base."""
+    """The columns of an operator in order, each with its SQL over the base."""
 
     columns: tuple[tuple[str, str], ...]
     is_case_sensitive: bool
 
     def meaning(self, name: str) -> str:
-        """Returns what a column means, by its name as Spark compares it."""
+        """Returns the SQL of a column over the base, if just one column has the name."""
         found = [text for each, text in self.columns if self.is_same(each, name)]
         if len(found) != 1:
             how = "no column" if not found else "several columns"
@@ -59,7 +59,7 @@ class ExpressionSql:
     refused: frozenset[str]
 
     def text(self, expression: Expression) -> str:
-        """Returns an expression as SQL that stands for itself, wherever it is put."""
+        """Returns an expression as SQL that can be part of a larger expression."""
         kind, parts = expression_of(expression)
         match kind:
             case "alias":

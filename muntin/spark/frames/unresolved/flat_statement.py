@@ -58,7 +58,7 @@ class FlatStatement:
 
 @dataclass(kw_only=True)
 class _Below:
-    """What is known of the rows that a `groupBy` reads."""
+    """The columns, filters and windows below a `groupBy`, as far as they were read."""
 
     base: Relation
     names: Names
@@ -74,13 +74,13 @@ def flat_statement(
 ) -> FlatStatement:
     """Returns the statement of a plan; raises `NotSharedError` if it is no window aggregate.
 
-    Operators that are among the `floors` are bases, and not looked through.
+    Operators that are among the `floors` are bases: those below them are not read.
     """
     above: list[Relation] = []
     kind, operator = operator_of(relation)
     while kind != "aggregate":
         if kind not in LOOKED_THROUGH | ENDING:
-            raise NotSharedError(_why_not(relation))
+            raise NotSharedError(_reason_not_shared(relation))
         above.append(relation)
         relation = operator.input
         kind, operator = operator_of(relation)
@@ -91,17 +91,17 @@ def flat_statement(
     keys, aggregates = group_by_sql(relation, write)
     _check_window(keys, below)
     operators.confirm(relation, lambda names, over: group_again(relation, names, over))
-    names = operators.named(relation, [*keys, *aggregates])
+    names = operators.name_columns(relation, [*keys, *aggregates])
     plans = plans_of(relation, names, {})
     having: list[str] = []
     ending = Ending()
     for each in reversed(above):
         if operator_of(each)[0] in ENDING:
-            ending = operators.end(ending, each, names, plans)
-            names = operators.named(each, [text for _, text in names.columns])
+            ending = operators.read_ending(ending, each, names, plans)
+            names = operators.name_columns(each, [text for _, text in names.columns])
             plans = plans_of(each, names, plans)
             continue
-        step = operators.step(each, names, plans)
+        step = operators.read_step(each, names, plans)
         names, plans = step.names, plans_of(each, step.names, plans)
         if step.condition is not None:
             ending.check_no_limit()
@@ -171,7 +171,7 @@ def _makes_window(relation: Relation) -> bool:
 
 
 def _read_below(relation: Relation, operators: Operators, floors: Collection[bytes]) -> _Below:
-    """Looks through the operators below a `groupBy`, down to one that SQL does not say."""
+    """Reads the operators below a `groupBy`, above the last that cannot be written as SQL."""
     *passed, bottom = _operators_to_read(relation, floors)
     below = _start_at(bottom, operators)
     for each in reversed(passed):
@@ -185,12 +185,12 @@ def _read_below(relation: Relation, operators: Operators, floors: Collection[byt
 
 
 def _start_at(relation: Relation, operators: Operators) -> _Below:
-    names = operators.as_they_are(relation)
+    names = operators.base_columns(relation)
     return _Below(base=relation, names=names, plans=plans_of(relation, names, {}))
 
 
 def _read_operator(relation: Relation, below: _Below, operators: Operators) -> None:
-    """Takes in one more operator below the `groupBy`."""
+    """Adds one more operator to what is known of the rows."""
     kind, operator = operator_of(relation)
     if kind == "with_watermark":
         try:
@@ -200,7 +200,7 @@ def _read_operator(relation: Relation, below: _Below, operators: Operators) -> N
         below.watermark = Watermark(delay=delay, column=below.names.meaning(operator.event_time))
         below.plans = plans_of(relation, below.names, below.plans)
         return
-    step = operators.step(relation, below.names, below.plans)
+    step = operators.read_step(relation, below.names, below.plans)
     known = {text for _, text in below.names.columns}
     below.windows += [
         text for _, text in step.names.columns if text not in known and _has_window(text)
@@ -229,7 +229,7 @@ def _has_window(text: str) -> bool:
     return bool(called_functions(text) & WINDOWS)
 
 
-def _why_not(relation: Relation) -> str:
+def _reason_not_shared(relation: Relation) -> str:
     """Returns why a plan with such an operator on top cannot share."""
     kind, _ = operator_of(relation)
     inner = relation

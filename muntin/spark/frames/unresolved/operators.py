@@ -37,7 +37,7 @@ _FRESH = "c"
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """What an operator gives: its columns, and the condition that its rows meet, if any."""
+    """The columns of an operator's rows, and the condition of a filter."""
 
     names: Names
     condition: str | None = None
@@ -63,11 +63,13 @@ class Operators:
         """Returns the DataFrame of an operator."""
         return frame_of_relation(relation, self.session)
 
-    def as_they_are(self, relation: Relation) -> Names:
-        """Returns the columns of a base, by the names that they have in statements."""
-        return self.named(relation, [quote_name(name) for name in self.in_statements(relation)])
+    def base_columns(self, relation: Relation) -> Names:
+        """Returns the columns of a base, each with its name in statements."""
+        return self.name_columns(
+            relation, [quote_name(name) for name in self.statement_names(relation)]
+        )
 
-    def in_statements(self, relation: Relation) -> list[str]:
+    def statement_names(self, relation: Relation) -> list[str]:
         """Returns names for the columns of a base that are unique in any statement."""
         names: list[str] = []
         for name in self.columns(relation):
@@ -79,13 +81,13 @@ class Operators:
             names.append(free)
         return names
 
-    def base(self, relation: Relation) -> DataFrame:
-        """Returns what statements over a base read."""
-        frame, names = self.frame(relation), self.in_statements(relation)
+    def base_frame(self, relation: Relation) -> DataFrame:
+        """Returns the DataFrame that statements over a base read."""
+        frame, names = self.frame(relation), self.statement_names(relation)
         return frame if names == self.columns(relation) else frame.toDF(*names)
 
-    def named(self, relation: Relation, meanings: Sequence[str]) -> Names:
-        """Returns the columns of an operator, by the names that Spark gives them."""
+    def name_columns(self, relation: Relation, meanings: Sequence[str]) -> Names:
+        """Returns the columns of an operator: Spark's names, with these meanings."""
         columns = self.columns(relation)
         if len(columns) != len(meanings):
             raise NotSharedError("its columns cannot be told apart")
@@ -94,30 +96,34 @@ class Operators:
             is_case_sensitive=self.is_case_sensitive,
         )
 
-    def step(
+    def read_step(
         self,
         relation: Relation,
         before: Names,
         plans: Mapping[int, Names],
         refused: frozenset[str] = AGGREGATES,
     ) -> Step:
-        """Returns what an operator gives over columns that mean `before`, once Spark confirms
-        it."""
+        """Returns the columns and the condition of an operator over columns that mean `before`.
+
+        Raises `NotSharedError` unless Spark confirms it.
+        """
         kind, operator = operator_of(relation)
         if kind in {"project", "filter", "with_columns"}:
-            self.confirm(relation, lambda names, over: _apply(relation, names, over, refused))
+            self.confirm(relation, lambda names, over: _apply_sql(relation, names, over, refused))
         write = ExpressionSql(names=before, plans=plans, refused=refused)
         if kind == "filter":
-            names = self.named(relation, [text for _, text in before.columns])
+            names = self.name_columns(relation, [text for _, text in before.columns])
             return Step(names=names, condition=write.text(operator.condition))
         if kind == "drop":
             left = [before.meaning(name) for name in self.columns(relation)]
-            return Step(names=self.named(relation, left))
+            return Step(names=self.name_columns(relation, left))
         if kind in {"with_columns_renamed", "to_df"}:
-            return Step(names=self.named(relation, [text for _, text in before.columns]))
-        return Step(names=self.named(relation, _items(kind, operator, write, write.text)))
+            return Step(names=self.name_columns(relation, [text for _, text in before.columns]))
+        return Step(
+            names=self.name_columns(relation, _projected_columns(kind, operator, write, write.text))
+        )
 
-    def end(
+    def read_ending(
         self, before: Ending, relation: Relation, names: Names, plans: Mapping[int, Names]
     ) -> Ending:
         """Returns the order and the limit of answers, with those of one more operator."""
@@ -136,7 +142,7 @@ class Operators:
         )
 
     def confirm(self, relation: Relation, written: Callable[[Names, DataFrame], DataFrame]) -> None:
-        """Raises `NotSharedError` unless Spark takes SQL for the same operator."""
+        """Raises `NotSharedError` unless `written` returns the same plan, made of SQL."""
         _, operator = operator_of(relation)
         child = operator.input
         try:
@@ -155,7 +161,7 @@ class Operators:
 
 
 def plans_of(relation: Relation, names: Names, plans: Mapping[int, Names]) -> dict[int, Names]:
-    """Returns the columns of DataFrames by number, with those of one more."""
+    """Returns `plans`, the columns of DataFrames by number, with those of one more."""
     number = number_of_plan(relation)
     return dict(plans) if number is None else {**plans, number: names}
 
@@ -177,13 +183,15 @@ def group_again(relation: Relation, names: Names, over: DataFrame) -> DataFrame:
     )
 
 
-def _apply(relation: Relation, names: Names, over: DataFrame, refused: frozenset[str]) -> DataFrame:
+def _apply_sql(
+    relation: Relation, names: Names, over: DataFrame, refused: frozenset[str]
+) -> DataFrame:
     """Returns a projection or a filter by its SQL."""
     kind, operator = operator_of(relation)
     write = ExpressionSql(names=names, plans=None, refused=refused)
     if kind == "filter":
         return over.filter(write.text(operator.condition))
-    return over.selectExpr(*_items(kind, operator, write, write.item))
+    return over.selectExpr(*_projected_columns(kind, operator, write, write.item))
 
 
 def _sort_again(sort: Any, names: Names, over: DataFrame) -> DataFrame:
@@ -217,7 +225,7 @@ def _direction(order: Any) -> str:
     return f"{direction} NULLS {nulls}"
 
 
-def _items(
+def _projected_columns(
     kind: str, operator: Any, write: ExpressionSql, item: Callable[[Expression], str]
 ) -> list[str]:
     """Returns the columns that a projection gives, as SQL; `item` writes one that it computes."""

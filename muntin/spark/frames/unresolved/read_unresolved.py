@@ -47,7 +47,7 @@ def read_unresolved(
     if own_definitions:
         floors = {base for each in relations.values() if (base := below_watermark(each))}
     else:
-        floors = _floors([levels_below(relation) for relation in relations.values()])
+        floors = _common_bases([levels_below(relation) for relation in relations.values()])
     for name, relation in relations.items():
         try:
             with noting_reason(reasons, name):
@@ -57,12 +57,12 @@ def read_unresolved(
             # Spark raises the error when the DataFrame runs.
             reasons[name] = "Spark cannot resolve it"
     return [
-        _group(members, table_of_group(number), frames, operators, reasons)
+        _group_queries(members, table_of_group(number), frames, operators, reasons)
         for number, members in enumerate(groups.values())
     ]
 
 
-def _floors(plans: list[list[bytes]]) -> set[bytes]:
+def _common_bases(plans: list[list[bytes]]) -> set[bytes]:
     """Returns, of all plans that begin alike, the last operator that all of them begin with."""
     groups: dict[bytes, list[list[bytes]]] = {}
     for levels in filter(None, plans):
@@ -74,7 +74,7 @@ def _floors(plans: list[list[bytes]]) -> set[bytes]:
     return floors
 
 
-def _group(
+def _group_queries(
     statements: Mapping[str, FlatStatement],
     table: str,
     frames: Mapping[str, DataFrame],
@@ -82,17 +82,17 @@ def _group(
     reasons: dict[str, str],
 ) -> FrameGroup:
     """Returns the queries over one base; adds the reasons of DataFrames that are none."""
-    data = operators.base(next(iter(statements.values())).base)
+    data = operators.base_frame(next(iter(statements.values())).base)
     members: dict[str, FrameQuery] = {}
     for name, statement in statements.items():
         with noting_reason(reasons, name):
-            query = _query(name, statement, table, frames[name])
-            _confirm(query, frames[name], Relations({table: data}, [query], streaming=True))
+            query = _parse_query(name, statement, table, frames[name])
+            _confirm_types(query, frames[name], Relations({table: data}, [query], streaming=True))
             members[name] = FrameQuery(query=query, watermark=statement.watermark)
     return FrameGroup(table=table, frame=data, members=members)
 
 
-def _query(name: str, statement: FlatStatement, table: str, frame: DataFrame) -> Query:
+def _parse_query(name: str, statement: FlatStatement, table: str, frame: DataFrame) -> Query:
     """Returns the query of a statement."""
     try:
         (parsed,) = parse_sql(statement.to_sql(table))
@@ -110,7 +110,7 @@ def _query(name: str, statement: FlatStatement, table: str, frame: DataFrame) ->
         columns=[
             Column(
                 name=field.name if frame.isStreaming else None,
-                expression=_expression(column.expression, field.metadata),
+                expression=_column_expression(column.expression, field.metadata),
             )
             for field, column in zip(fields, parsed.columns, strict=True)
         ],
@@ -118,14 +118,14 @@ def _query(name: str, statement: FlatStatement, table: str, frame: DataFrame) ->
     )
 
 
-def _expression(text: str, metadata: Mapping[str, object]) -> str:
+def _column_expression(text: str, metadata: Mapping[str, object]) -> str:
     """Returns the expression of a column with this metadata."""
     # A window that was made by `withColumn` has lost the mark of a window, which any function
     # removes.
     return f"coalesce({text})" if text == quote_name("window") and not metadata else text
 
 
-def _confirm(query: Query, frame: DataFrame, relations: Relations) -> None:
+def _confirm_types(query: Query, frame: DataFrame, relations: Relations) -> None:
     """Raises `NotSharedError` unless the columns of a query have the types of the DataFrame's."""
     asked = [field.dataType for field in frame.schema.fields]
     core = replace(

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import combine, load, store
+    from muntin.techniques.kernels.bound_names import combine, load, store
 
 
 def scatter(values: Any, rows: Any, groups: Any, totals: Any) -> None:

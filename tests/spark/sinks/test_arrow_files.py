@@ -10,9 +10,9 @@ from pyspark.sql.functions import expr
 from muntin.spark.engine.settings import temporary_settings
 from muntin.spark.error_text import error_line
 from muntin.spark.output.stacking import INDEX, CombinedAnswers, Part
-from muntin.spark.sinks import files_at_once
+from muntin.spark.sinks import arrow_files
+from muntin.spark.sinks.arrow_files import can_write_in_one_job
 from muntin.spark.sinks.file_options import FileOptions
-from muntin.spark.sinks.files_at_once import can_be_at_once
 from muntin.spark.sinks.folder_sink import Files
 from muntin.spark.sinks.sink import Answer
 from tests.support.made_answers import NESTED, Given, answer, opened
@@ -50,7 +50,7 @@ def is_at_once(frame, struct):
     """Whether a query with the columns of a frame, and another one, are written at once."""
     part = Part(names={0: "some"}, struct=struct, schema=frame.schema)
     whole = CombinedAnswers(frame=frame, parts=[part, replace(part, names={1: "more"})])
-    return can_be_at_once(whole, FileOptions())
+    return can_write_in_one_job(whole, FileOptions())
 
 
 def test_spark_reads_what_it_would_have_written(spark, tmp_path):
@@ -119,8 +119,8 @@ def test_a_query_that_fails_is_not_put_in_place(spark, tmp_path):
 
 
 def test_long_files_have_several_groups_and_there_are_several_of_them(monkeypatch):
-    monkeypatch.setattr(files_at_once, "_GROUP", 200)
-    monkeypatch.setattr(files_at_once, "_FILE", 2000)
+    monkeypatch.setattr(arrow_files, "_GROUP", 200)
+    monkeypatch.setattr(arrow_files, "_FILE", 2000)
     batches = [
         pa.RecordBatch.from_pydict(
             {
@@ -130,8 +130,8 @@ def test_long_files_have_several_groups_and_there_are_several_of_them(monkeypatc
         )
         for number in range(100)
     ]
-    maker = files_at_once._Maker(struct="g0", metadata={}, codec="none", is_of_old=False)
-    made = files_at_once._files(iter(batches), makers={0: maker, 1: maker})
+    maker = arrow_files._FileFormat(struct="g0", metadata={}, codec="none", uses_int96=False)
+    made = arrow_files._files(iter(batches), formats={0: maker, 1: maker})
     rows: dict[str, list[int]] = {"0": [], "1": []}
     groups, names = set(), []
     for file in made:

@@ -1,11 +1,12 @@
-"""Keeps machine code on disk by what it was compiled from, for every copy of the package.
+"""Stores machine code on disk, for all copies of the package that a user has on a machine.
 
-numba keeps machine code next to the source, so each new copy or environment compiles everything
-again. Here a kernel's file is named by a digest of all that decides its machine code: the code of
-the function and of all it calls, the constants they read, the types, the processor, and the
-versions of Python, numba and numpy. A change of any of them gives another name, so no file is ever
-stale. Every kernel has a file of its own, so that processes can write at the same time. If several
-processes need the same kernel, one compiles it, and the others wait for its file.
+numba stores machine code next to the source, so each new copy or environment compiles everything
+again. Here a kernel's file is named by a digest of everything that determines its machine code: the
+code of the function and of all functions that it calls, the constants they read, the types, the
+processor, and the versions of Python, numba and numpy. A change of any of these gives another name,
+so no file is ever stale. Every kernel has its own file, so that processes can write at the same
+time. If several processes need the same kernel, one compiles it, and the others wait for its
+file.
 """
 
 import fcntl
@@ -89,8 +90,8 @@ class KernelCache(_Cache):
         _drop_old(self._folder)
         _write(path, _dumps(data._reduce()))
 
-    def compiling(self, compile_signature: Callable[..., Any]) -> Callable[..., Any]:
-        """Returns numba's function that loads or compiles a signature, which then unlocks it."""
+    def with_lock(self, compile_signature: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns numba's function that loads or compiles a signature, followed by unlocking it."""
 
         def compile_locked(sig: Any) -> Any:
             begin = time.monotonic()
@@ -115,7 +116,7 @@ class KernelCache(_Cache):
         """Does nothing: no entry is ever stale."""
 
     def _lock(self, path: Path) -> None:
-        """Wait until no other process compiles a kernel, and have others wait for this one."""
+        """Waits until no other process compiles this kernel, and makes others wait for this one."""
         lock = path.with_suffix(".lock")
         try:
             handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
@@ -135,7 +136,7 @@ class KernelCache(_Cache):
                 return
 
     def _unlock(self) -> None:
-        """Let other processes go on. Those that wait have the file open, so it can be deleted."""
+        """Lets other processes continue. They have the lock file open, so it can be deleted."""
         while self._locks:
             lock, handle = self._locks.pop()
             lock.unlink(missing_ok=True)
@@ -147,7 +148,8 @@ class KernelCache(_Cache):
 
 
 def digest(function: Callable[..., Any]) -> str:
-    """Returns a digest of all that decides a function's machine code, but types and versions."""
+    """Returns a digest of the code and constants that determine a function's machine code, without
+    types and versions."""
     return hashlib.sha256(repr(_sources(function, ())).encode()).hexdigest()
 
 
@@ -189,7 +191,7 @@ def _value(value: Any, callers: tuple[CodeType, ...]) -> Any:
 
 
 def _codes(code: CodeType) -> list[CodeType]:
-    """Returns a code object and all those nested in it."""
+    """Returns a code object and all code objects nested in it."""
     inner = [part for part in code.co_consts if isinstance(part, CodeType)]
     return [code, *(deeper for part in inner for deeper in _codes(part))]
 
@@ -227,9 +229,9 @@ def pack_kernels(archive: Path) -> bool:
 
 
 def unpack_kernels(archive: Path) -> None:
-    """Adds the kernels of `pack_kernels` that this machine lacks to its own.
+    """Stores the kernels of an archive of `pack_kernels` that this machine does not have.
 
-    Those of another processor or version are never loaded, since their names differ.
+    Kernels of another processor or version are never loaded, since their names differ.
     """
     try:
         folder = _folder()
@@ -250,8 +252,8 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _read(path: Path) -> Any:
-    """Returns what a file of machine code has; None if it is missing or damaged, or names a class
-    that another version of the package had."""
+    """Returns the content of a file of machine code; None if it is missing or damaged, or names a
+    class that this version of the package does not have."""
     try:
         parts = pickle.loads(path.read_bytes())
         os.utime(path)

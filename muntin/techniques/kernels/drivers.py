@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import evict, insert, load, query, start, store
+    from muntin.techniques.kernels.bound_names import evict, insert, load, query, start, store
 
 
 def fold(values: Any, lows: Any, highs: Any, answers: Any) -> None:
@@ -25,7 +25,7 @@ def fold(values: Any, lows: Any, highs: Any, answers: Any) -> None:
 
 
 def _advance(memory: Any, cursor: Any, values: Any, lows: Any, highs: Any, answers: Any) -> None:
-    """`fold`, once there is memory."""
+    """Slides the window from range to range and stores the answers."""
     low = lows[0]
     high = low
     for index in range(len(lows)):
@@ -43,17 +43,18 @@ def _advance(memory: Any, cursor: Any, values: Any, lows: Any, highs: Any, answe
 
 
 def push(memory: Any, cursor: Any, partial: Any, sizes: Any) -> Any:
-    """The cursor after one partial came in; where the longest window is full, its oldest goes."""
+    """Inserts a partial, and evicts the oldest one first if the longest window is full; returns the
+    cursor."""
     if cursor[1] - cursor[0] == sizes[-1]:
         cursor = evict(memory, cursor)
     return insert(memory, cursor, partial)
 
 
 def slide(memory: Any, cursor: Any, values: Any, count: int, sizes: Any, answers: Any) -> Any:
-    """Push `count` partials; after each, answer every size. Returns the cursor.
+    """Inserts `count` partials and answers every size after each of them; returns the cursor.
 
-    `answers[i * len(sizes) + s]` is the aggregate of the latest `sizes[s]` partials once `i` came
-    in, or of all while there are fewer.
+    `answers[i * len(sizes) + s]` is the aggregate of the latest `sizes[s]` partials after partial
+    `i`, or of all while there are fewer.
     """
     for index in range(count):
         cursor = push(memory, cursor, load(values, index), sizes)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from muntin.techniques.compiled.bound import (
+    from muntin.techniques.kernels.bound_names import (
         plain_blank,
         plain_combine,
         plain_inverse,

@@ -51,19 +51,19 @@ _CODECS = {
 }
 # The setting that says how instants are written. Arrow takes one way for all times of a file.
 _INSTANTS = "spark.sql.parquet.outputTimestampType"
-_OF_OLD, _MICROS = "INT96", "TIMESTAMP_MICROS"
+_INT96, _MICROS = "INT96", "TIMESTAMP_MICROS"
 _PLAIN = (BinaryType, BooleanType, DateType, DecimalType, NumericType)
 # Rows are compressed when a query has so many bytes of them, and a file is closed when it has.
 _GROUP, _FILE = 1 << 25, 1 << 26
 
 
-def can_be_at_once(whole: CombinedAnswers, files: FileOptions) -> bool:
+def can_write_in_one_job(whole: CombinedAnswers, files: FileOptions) -> bool:
     """Whether queries have different columns, and Arrow makes their files as Spark would."""
     is_several = len(whole.parts) > 1 and not files.is_flat
-    return is_several and is_made_by_arrow(whole.frame.sparkSession, whole.parts, files)
+    return is_several and can_arrow_write(whole.frame.sparkSession, whole.parts, files)
 
 
-def is_made_by_arrow(session: SparkSession, parts: Sequence[Part], files: FileOptions) -> bool:
+def can_arrow_write(session: SparkSession, parts: Sequence[Part], files: FileOptions) -> bool:
     """Whether Arrow makes the files of queries as Spark would."""
     return files.format.lower() == "parquet" and not files.options and _are_plain(session, parts)
 
@@ -72,7 +72,7 @@ def _are_plain(session: SparkSession, parts: Sequence[Part]) -> bool:
     """Whether Spark and Arrow agree about all columns."""
     codec, instants = session.conf.get(_CODEC), session.conf.get(_INSTANTS)
     times: tuple[type[DataType], ...] = (TimestampType, TimestampNTZType)
-    if codec not in _CODECS or instants not in (_OF_OLD, _MICROS):
+    if codec not in _CODECS or instants not in (_INT96, _MICROS):
         return False
     return all(
         _is_plain(part.schema, (*_PLAIN, *times))
@@ -81,25 +81,25 @@ def _are_plain(session: SparkSession, parts: Sequence[Part]) -> bool:
     )
 
 
-def kind_of_files(session: SparkSession) -> str:
-    """Returns how the names of the files end."""
+def file_extension(session: SparkSession) -> str:
+    """Returns the extension of the files, with that of their compression."""
     return f"{_codec(session)[1]}.parquet"
 
 
-def write_at_once(whole: CombinedAnswers, place: str, options: Mapping[str, str]) -> None:
+def write_in_one_job(whole: CombinedAnswers, place: str, options: Mapping[str, str]) -> None:
     """Write all answers to files `place/INDEX=query-number/`, with the options of the writer."""
     session = whole.frame.sparkSession
-    makers: dict[int, _Maker] = {}
+    formats: dict[int, _FileFormat] = {}
     for part in whole.parts:
-        makers |= dict.fromkeys(part.names, _maker(session, part))
-    files: DataFrame = whole.frame.mapInArrow(Task(_files, makers=makers), _FILES)
+        formats |= dict.fromkeys(part.names, _file_format(session, part))
+    files: DataFrame = whole.frame.mapInArrow(Task(_files, formats=formats), _FILES)
     writer = files.write.options(**options).option("lineSep", _END.decode())
     writer.option("compression", "none").partitionBy(INDEX).mode("overwrite").text(place)
 
 
 def file_without_rows(session: SparkSession, part: Part) -> bytes:
-    """Returns the file of a query that has no answers: its columns."""
-    file = _File(_maker(session, part))
+    """Returns a whole file with the columns of a query and no rows."""
+    file = _File(_file_format(session, part))
     schema = arrow_schema(part.schema)
     file.add(pa.RecordBatch.from_pylist([], schema))
     return file.end() + _END
@@ -111,18 +111,18 @@ def query_of(folder: str) -> int | None:
     return int(value.partition("-")[0]) if name == INDEX else None
 
 
-def _maker(session: SparkSession, part: Part) -> "_Maker":
+def _file_format(session: SparkSession, part: Part) -> "_FileFormat":
     has_instants = not _is_plain(part.schema, (*_PLAIN, TimestampNTZType))
-    return _Maker(
+    return _FileFormat(
         struct=part.struct,
         metadata={_VERSION: session.version, _COLUMNS: part.schema.json()},
         codec=_codec(session)[0],
-        is_of_old=session.conf.get(_INSTANTS) == _OF_OLD and has_instants,
+        uses_int96=session.conf.get(_INSTANTS) == _INT96 and has_instants,
     )
 
 
 def _codec(session: SparkSession) -> tuple[str, str]:
-    """Returns how files are compressed: Arrow's name for it, and how their names say it."""
+    """Returns the compression of files: Arrow's name of it, and its file extension."""
     return _CODECS[session.conf.get(_CODEC) or ""]
 
 
@@ -136,15 +136,15 @@ def _is_plain(kind: DataType, plain: tuple[type[DataType], ...]) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Maker:
-    """How the files of a query are made."""
+class _FileFormat:
+    """The compression, metadata and form of timestamps of a query's files."""
 
     # The column with the query's columns.
     struct: str | None
     metadata: Mapping[str, str]
     codec: str
-    # Whether instants are in the form in which Spark has always written them.
-    is_of_old: bool
+    # Whether timestamps are written as INT96, as Spark does by default.
+    uses_int96: bool
 
     def rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns the columns of the query's rows."""
@@ -154,17 +154,17 @@ class _Maker:
 
 
 class _File:
-    """A file of a query while it is made."""
+    """The bytes of a Parquet file that is being written."""
 
-    def __init__(self, maker: _Maker) -> None:
-        self._maker = maker
+    def __init__(self, file_format: _FileFormat) -> None:
+        self._format = file_format
         self._rows: list[pa.RecordBatch] = []
         self._bytes = 0
         self._sink = pa.BufferOutputStream()
         self._writer: Any = None
 
     def add(self, rows: pa.RecordBatch) -> bool:
-        """Take in rows; returns whether the file is full."""
+        """Add rows; returns whether the file is full."""
         self._rows.append(rows)
         self._bytes += rows.nbytes
         if self._bytes >= _GROUP:
@@ -181,20 +181,20 @@ class _File:
         return data[: -len(_END)]
 
     def _write(self) -> None:
-        table = pa.Table.from_batches(self._rows).replace_schema_metadata(self._maker.metadata)
+        table = pa.Table.from_batches(self._rows).replace_schema_metadata(self._format.metadata)
         self._rows, self._bytes = [], 0
         if self._writer is None:
             self._writer = pq.ParquetWriter(
                 self._sink,
                 table.schema,
-                compression=self._maker.codec,
-                use_deprecated_int96_timestamps=self._maker.is_of_old,
+                compression=self._format.codec,
+                use_deprecated_int96_timestamps=self._format.uses_int96,
             )
         self._writer.write_table(table)
 
 
 def _files(
-    batches: Iterable[pa.RecordBatch], *, makers: Mapping[int, _Maker]
+    batches: Iterable[pa.RecordBatch], *, formats: Mapping[int, _FileFormat]
 ) -> Iterator[pa.RecordBatch]:
     """Yields a row for each file: its bytes, and the query and the number of the file."""
     files: dict[int, _File] = {}
@@ -210,8 +210,8 @@ def _files(
     for batch in batches:
         numbers = batch.column(INDEX)
         for number in numbers.unique().to_pylist():
-            file = files.setdefault(number, _File(makers[number]))
-            if file.add(makers[number].rows(batch.filter(pc.equal(numbers, number)))):
+            file = files.setdefault(number, _File(formats[number]))
+            if file.add(formats[number].rows(batch.filter(pc.equal(numbers, number)))):
                 yield close_file(number)
     for number in list(files):
         yield close_file(number)

@@ -38,7 +38,7 @@ def same(a: Any, b: Any) -> bool:
     raise NotImplementedError
 
 
-# --- of an algorithm, for the drivers in `drive.py`
+# --- of an algorithm, for the drivers in `drivers.py`
 #
 # Its state is `memory`, arrays that are written in place, and `cursor`, a small tuple that every
 # change returns and that machine code keeps in registers. A cursor starts with (low, high): the
