@@ -127,8 +127,7 @@ def _sharing(
     """Sets of queries, plain Spark beside muntin. CPU, wall time, rows, equality.
 
     \b
-    $ python -m benchmarks sharing --sets one,dash10 --events 1000000
-    $ python -m benchmarks sharing --json sharing.json
+    $ python -m benchmarks sharing --sets one,dash10 --events 1000000 --json sharing.json
 
     docs/benchmarks.md describes the sets. Plain Spark would take hours for mix100 and teams100, so
     it answers a few events, for the comparison. For distinct10, quantile10 and sketch10 it answers
@@ -166,8 +165,7 @@ def _streaming(
     """The same sets as streams. CPU of warm batches, plain Spark's streams beside one pipeline.
 
     \b
-    $ python -m benchmarks streaming --sets one,dash10
-    $ python -m benchmarks streaming --json streaming.json
+    $ python -m benchmarks streaming --sets one,dash10 --json streaming.json
     $ python -m benchmarks streaming --state
     $ python -m benchmarks streaming --long --batches 500
 
@@ -190,7 +188,6 @@ def _memory(keys: Keys = 1_000_000, events: Events = 50_000_000, strategy: Strat
     """A million keys; 50 million events of one. Memory of all processes.
 
     \b
-    $ python -m benchmarks memory
     $ python -m benchmarks memory --keys 100000 --events 5000000 --json memory.json
 
     The keys have an event each, for a few queries and for a hundred that differ; the events are
@@ -205,7 +202,6 @@ def _cold(repeats: Repeats = 3, events: Events = EVENTS) -> Any:
     """The first queries of a new process. CPU without compiled kernels, with them, and after.
 
     \b
-    $ python -m benchmarks cold
     $ python -m benchmarks cold --repeats 1 --json cold.json
 
     Takes about five minutes on two cores.
@@ -231,7 +227,6 @@ def _udw(records: Records = 1_000_000) -> Any:
     """Cutty beside other ways to slice. Combines, partials stored, records a second.
 
     \b
-    $ python -m benchmarks udw
     $ python -m benchmarks udw --records 33000000 --json udw.json
 
     Periodic windows and sessions, 1 to 100 queries, on one core, without Spark: figures 8 and 9 of
@@ -245,7 +240,6 @@ def _weave(quick: Quick = False, queries: Planned = 100_000, repeats: Workloads 
     """Weave Share beside its rivals, by cost and time. Spark is not started.
 
     \b
-    $ python -m benchmarks weave --quick
     $ python -m benchmarks weave --json weave.json --pictures pictures
     $ python -m benchmarks weave --quick --queries 1000000
 
@@ -259,7 +253,6 @@ def _techniques_in_optimizers(repeats: Workloads = 10) -> Any:
     """Plans by each technique's cost. Weave Share and TriWeave; Spark is not started.
 
     \b
-    $ python -m benchmarks techniques-in-optimizers --repeats 1
     $ python -m benchmarks techniques-in-optimizers --json optimizers.json --pictures pictures
     """
     return optimizer_techniques.run(repeats=repeats)
@@ -270,7 +263,6 @@ def _subsume(seconds: Seconds = 120) -> Any:
     """Subsumption's groups, state and time. Thousands of windows; Spark is not started.
 
     \b
-    $ python -m benchmarks subsume
     $ python -m benchmarks subsume --json subsume.json --pictures pictures
     """
     return subsume.run(seconds=seconds)

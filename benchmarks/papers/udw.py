@@ -29,7 +29,6 @@ _ROWS_AT_ONCE = 100_000
 _ENERGY = Component(kind="float_sum", argument="energy")
 # The most records to time the whole runtime on.
 _RUNTIME_RECORDS = 1_000_000
-_NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,17 +41,30 @@ class Way:
     edges: Callable[[Int64s, int], Int64s]
 
 
+def _ends(ends: Int64s, rows: int) -> Int64s:
+    return ends
+
+
+def _rows(ends: Int64s, rows: int) -> Int64s:
+    return np.arange(rows)
+
+
+def _none(ends: Int64s, rows: int) -> Int64s:
+    return np.empty(0, np.int64)
+
+
+PAIRS, PAIRS_OURS = "Pairs, eager store", "Pairs, our store"
+REACTIVE = "Reactive Aggregator"
+CUTTY, OURS = "Cutty, eager store", "Cutty, our store"
 WAYS = (
-    Way(name="Pairs", store="lazy", edges=lambda ends, rows: ends),
-    Way(name="Pairs, eager store", store="flat_fat", edges=lambda ends, rows: ends),
-    Way(name="Pairs, our store", store="suffixes", edges=lambda ends, rows: ends),
-    Way(name="Reactive Aggregator", store="flat_fat", edges=lambda ends, rows: np.arange(rows)),
-    Way(name="Cutty, lazy store", store="lazy", edges=lambda ends, rows: _NONE),
-    Way(name="Cutty, eager store", store="flat_fat", edges=lambda ends, rows: _NONE),
-    Way(name="Cutty, our store", store="suffixes", edges=lambda ends, rows: _NONE),
+    Way(name="Pairs", store="lazy", edges=_ends),
+    Way(name=PAIRS, store="flat_fat", edges=_ends),
+    Way(name=PAIRS_OURS, store="suffixes", edges=_ends),
+    Way(name=REACTIVE, store="flat_fat", edges=_rows),
+    Way(name="Cutty, lazy store", store="lazy", edges=_none),
+    Way(name=CUTTY, store="flat_fat", edges=_none),
+    Way(name=OURS, store="suffixes", edges=_none),
 )
-OURS, CUTTY, REACTIVE = WAYS[6].name, WAYS[5].name, WAYS[3].name
-PAIRS, PAIRS_OURS = WAYS[1].name, WAYS[2].name
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -97,25 +97,24 @@ def per_second(rows: int, queries: int) -> float:
 
 
 def _tree(kinds: list[DataWindow]) -> DataTree:
-    return DataTree(
-        grouping=Grouping(relation=SqlText(("", ""), ("",)), time="time", where=None, keys=("k",)),
-        nodes=tuple(
-            DataNode(window=kind, aggregates=(count(), max_("energy")), queries=(f"q{number}",))
-            for number, kind in enumerate(kinds)
-        ),
+    grouping = Grouping(relation=SqlText(("", ""), ("",)), time="time", where=None, keys=("k",))
+    asked = (count(), max_("energy"))
+    nodes = (
+        DataNode(window=kind, aggregates=asked, queries=(f"q{number}",))
+        for number, kind in enumerate(kinds)
     )
+    return DataTree(grouping=grouping, nodes=tuple(nodes))
 
 
 def _layout(tree: DataTree) -> RecordLayout:
     components = dict.fromkeys(c for aggregate in tree.aggregates for c in aggregate.components)
-    columns = tuple(
-        component_storage(
-            c, value_type=FLOAT if c.argument else INTEGER, name=f"c{index}", ansi=False
-        )
-        for index, c in enumerate(components)
-    )
+    storages = []
+    for index, component in enumerate(components):
+        kind = FLOAT if component.argument else INTEGER
+        name = f"c{index}"
+        storages.append(component_storage(component, value_type=kind, name=name, ansi=False))
     return RecordLayout(
-        layout=Layout(key_columns=("k",), start="time", storages=columns),
+        layout=Layout(key_columns=("k",), start="time", storages=tuple(storages)),
         conditions={sql: sql for sql in tree.conditions},
         measures={sql: sql for sql in tree.measures},
         values={c: (c.argument,) if c.argument else () for c in components},

@@ -9,7 +9,14 @@ from typing import Any
 from benchmarks.harness.report import Experiment, Lines
 from benchmarks.papers.generators import draw_weave, paper_cost
 from benchmarks.papers.rivals import CONTENDERS, share_all
-from benchmarks.papers.weave_planning import effort, incremental, incremental_time, optimum, scale
+from benchmarks.papers.weave_planning import (
+    count_edges,
+    effort,
+    incremental,
+    incremental_time,
+    optimum,
+    scale,
+)
 from muntin.measure.progress import Steps
 from muntin.optimizer.weave_share.groups import same_edges
 from muntin.optimizer.weave_share.weave_share import weave_groups
@@ -34,6 +41,8 @@ class Ranges:
     # Rate and queries of the optimum; the paper's third, 400 and 15, takes too long.
     optimum: tuple[tuple[float, int], ...] = ((200, 5), (300, 10))
     naive: tuple[int, ...] = (10, 20, 30)
+    # Longest slides, of many divisors.
+    longest_slides: tuple[int, ...] = (840, 5_040, 55_440, 720_720, 14_414_400, 73_513_440)
     among: int = 10_000
     # Numbers of queries that are planned from scratch.
     planned: tuple[int, ...] = (1_000, 10_000, 100_000)
@@ -51,6 +60,7 @@ QUICK = Ranges(
     grown=(20, 60),
     optimum=((200, 5),),
     naive=(5, 10),
+    longest_slides=(840, 5_040, 55_440),
     among=200,
     planned=(1_000,),
 )
@@ -70,6 +80,7 @@ def run(ranges: Ranges) -> Experiment:
         lambda r: optimum(r.optimum, r.repeats),
         lambda r: incremental(r.grown, r.tolerances),
         lambda r: effort(r.naive),
+        lambda r: count_edges(r.longest_slides),
         lambda r: incremental_time(r.among),
         lambda r: scale(r.planned),
     ]

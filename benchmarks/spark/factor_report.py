@@ -17,8 +17,6 @@ from muntin.errors import RunError
 
 # The plans that run beside plain Spark.
 STRATEGIES = ("coverage", "factor", "auto")
-# The parts that are also measured alone.
-_PARTS = ("scan", "slices")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,12 +80,10 @@ class FactorReport(Report):
     def parts(self, setting: str) -> dict[str, float]:
         """Returns the average CPU seconds of each part of auto's plan."""
         runs = self.of(setting)
-        scan, slices = (mean(getattr(run, f"{part}_cpu_s") for run in runs) for part in _PARTS)
-        return {
-            "scan": scan,
-            "slices": max(0.0, slices - scan),
-            "answers": max(0.0, mean(run.sides["auto"].cpu_s for run in runs) - slices),
-        }
+        scan = mean(run.scan_cpu_s for run in runs)
+        slices = mean(run.slices_cpu_s for run in runs)
+        answers = mean(run.sides["auto"].cpu_s for run in runs) - slices
+        return {"scan": scan, "slices": max(0.0, slices - scan), "answers": max(0.0, answers)}
 
     def pearson(self, *strategies: str) -> float | None:
         """Returns r between predicted and measured boosts, for some strategies or all."""
@@ -167,24 +163,17 @@ class FactorReport(Report):
             name: [(run.predicted[x], run.boost(x)) for run in self.of(name) for x in STRATEGIES]
             for name in names
         }
-        return [
-            picture(
-                folder / "factor_boost.png",
-                partial(draw_bars, names=names, series=bars, log=False),
-                title=f"Plans need {min(auto):.1f} to {max(auto):.1f} times less CPU than plain "
-                "Spark\nFactor windows: mean boost",
-                across="",
-                up="times the throughput",
-            ),
-            picture(
-                folder / "factor_predicted.png",
-                partial(_draw_predicted, points=points),
-                title=f"The cost model predicts the boost with r = {self.pearson() or 0:.2f}\n"
-                "Factor windows: boost by the cost model and as measured",
-                across="predicted",
-                up="measured",
-            ),
-        ]
+        result = f"Plans need {min(auto):.1f} to {max(auto):.1f} times less CPU than plain Spark"
+        title = f"{result}\nFactor windows: mean boost"
+        fill = partial(draw_bars, names=names, series=bars, log=False)
+        boost = folder / "factor_boost.png"
+        picture(boost, fill, title=title, across="", up="times the throughput")
+        result = f"The cost model predicts the boost with r = {self.pearson() or 0:.2f}"
+        title = f"{result}\nFactor windows: boost by the cost model and as measured"
+        predicted = folder / "factor_predicted.png"
+        fill = partial(_draw_predicted, points=points)
+        picture(predicted, fill, title=title, across="predicted", up="measured")
+        return [boost, predicted]
 
 
 def read_reports(files: Iterable[Path]) -> list[FactorReport]:
@@ -195,13 +184,12 @@ def read_reports(files: Iterable[Path]) -> list[FactorReport]:
 def _read_report(file: Path) -> FactorReport:
     try:
         data = json.loads(file.read_text())
-        runs = [
-            Run(
-                **{field.name: run[field.name] for field in fields(Run)}
-                | {"sides": {name: Side(**side) for name, side in run["sides"].items()}}
+        runs = []
+        for run in data["runs"]:
+            sides = {name: Side(**side) for name, side in run["sides"].items()}
+            runs.append(
+                Run(**{each.name: run[each.name] for each in fields(Run)} | {"sides": sides})
             )
-            for run in data["runs"]
-        ]
         return FactorReport(runs=runs, events=data["events"], repeats=data["repeats"])
     except (ValueError, KeyError, TypeError):
         raise RunError(f"{file} is not what `python -m benchmarks factor --json` writes") from None

@@ -19,7 +19,6 @@ from benchmarks.harness.streams import (
     stream_files,
     stream_settings,
 )
-from muntin.aggregates.aggregate import max_
 from muntin.api.batch import run as run_batch
 from muntin.api.stream import start
 from muntin.errors import RunError
@@ -28,7 +27,7 @@ from muntin.measure.events import RATE, readings, write_stream_files
 from muntin.measure.processes import settle
 from muntin.measure.progress import Steps
 from muntin.model.query import Query
-from muntin.model.windows import hopping, tumbling
+from muntin.model.windows import hopping
 from muntin.spark.engine.settings import temporary_settings
 from muntin.spark.pipeline.stream_options import StreamOptions
 
@@ -120,7 +119,8 @@ def state_costs(
         )
         # Many keys run first, and the short state second of three, so that it is warm.
         with bar.step(f"{keys:,} keys"):
-            queries = [_query("minute", 1), _query("five", 5)]
+            # A minute and five.
+            queries = SETS["tumb5"]()[:4:3]
             many_state = bench.run("keys", many, queries)
             equal = all(_is_equal(session, bench.folder / "keys", many, query) for query in queries)
         costs = {}
@@ -160,16 +160,6 @@ def state_costs(
 def _sliding_query(size: str) -> Query:
     """Returns the first query of slide3, with another size."""
     return replace(SETS["slide3"]()[0], window=hopping(size, every="1 minute"))
-
-
-def _query(name: str, minutes: int) -> Query:
-    return Query(
-        name=name,
-        window=tumbling(f"{minutes} minutes"),
-        aggregates={"most": max_("temp")},
-        keys=["device"],
-        time="ts",
-    )
 
 
 @dataclass(frozen=True)

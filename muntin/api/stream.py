@@ -72,7 +72,7 @@ def start(
     if stored is not None and not stored.running.own_definitions:
         asked = stream_input(queries, data, watermark, own_definitions=False)
         source = source_of(asked, late=late is not None)
-    plan = _plan(asked.queries, options.strategy, options.planning)
+    plan = _plan(asked.queries, options.strategy, options.plan_options)
     plan = plan_for_stream(plan)
     if stored is not None and options.drops_queries:
         plan = without_dropped(plan, stored.running)

@@ -54,11 +54,8 @@ class Window:
         object.__setattr__(self, "offset", self.offset % self.start_period)
 
     def __lt__(self, other: "Window") -> bool:
-        return self._order < other._order
-
-    @property
-    def _order(self) -> tuple[int, int, int, bool]:
-        return self.size, self.slide, self.offset, self.grows
+        mine = (self.size, self.slide, self.offset, self.grows)
+        return mine < (other.size, other.slide, other.offset, other.grows)
 
     @property
     def is_tumbling(self) -> bool:

@@ -156,7 +156,7 @@ def tree_each_cost(workload: Workload) -> float:
     """Returns the cost of the queries of one grouping with a tree each."""
     return data_trees_cost(workload) + sum(
         count * single_cost(window, aggregates, workload, columns=columns)
-        for (window, aggregates, columns), count in _count_by_cost(workload).items()
+        for (window, aggregates, columns), count in _queries_of_equal_cost(workload).items()
     )
 
 
@@ -168,11 +168,11 @@ def plain_spark_cost(workload: Workload) -> float:
     workload = workload.without_records
     return data_trees_cost(workload) + sum(
         count * costs.plain_cost(window, aggregates, workload)
-        for (window, aggregates, _), count in _count_by_cost(workload).items()
+        for (window, aggregates, _), count in _queries_of_equal_cost(workload).items()
     )
 
 
-def _count_by_cost(workload: Workload) -> Counter[tuple[Window, frozenset[Aggregate], int]]:
+def _queries_of_equal_cost(workload: Workload) -> Counter[tuple[Window, frozenset[Aggregate], int]]:
     """Counts queries that cost the same: there may be very many of them."""
     return Counter(
         (
@@ -189,7 +189,8 @@ def plan_of(
     workload: Workload,
     build_trees: Callable[[tuple[Query, ...]], Iterable[PeriodicTree]],
 ) -> Plan:
-    """Returns a plan with the trees that `build_trees` makes of each grouping, and costs to compare."""
+    """Returns a plan with the trees that `build_trees` returns for each grouping, and costs to
+    compare."""
     trees = (
         tree for queries in workload.queries_by_grouping.values() for tree in build_trees(queries)
     )

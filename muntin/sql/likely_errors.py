@@ -82,7 +82,7 @@ def _unfinished_clauses(statement: Statement) -> Iterator[LikelyError]:
 
 def _syntax_error(statement: Statement, text: str, error: SqlglotError) -> LikelyError:
     tokens = statement.tokens
-    place = _stopped_at(statement, text, error)
+    place = _error_place(statement, text, error)
     if place is None:
         return LikelyError(statement=statement, at=0, message="its syntax cannot be read")
     # The misspelled keyword is the token before this one, or this one.
@@ -99,7 +99,7 @@ def _syntax_error(statement: Statement, text: str, error: SqlglotError) -> Likel
     )
 
 
-def _stopped_at(statement: Statement, text: str, error: SqlglotError) -> int | None:
+def _error_place(statement: Statement, text: str, error: SqlglotError) -> int | None:
     """Returns the token at which the parser stopped, found by the text in its error."""
     if not isinstance(error, sqlglot.ParseError) or not error.errors:
         return None

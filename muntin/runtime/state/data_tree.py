@@ -128,7 +128,7 @@ class DataStreamTree(StreamTree):
         )
 
     @property
-    def arriving(self) -> tuple[str, ...]:
+    def arriving_columns(self) -> tuple[str, ...]:
         """The names of the columns that arrive for it: keys, the instant or the start of a grain,
         what records carry."""
         keys = self.layout.key_columns

@@ -73,7 +73,7 @@ class PeriodicStreamTree(StreamTree):
         return self.layout, self.tree.slicing
 
     @property
-    def arriving(self) -> tuple[str, ...]:
+    def arriving_columns(self) -> tuple[str, ...]:
         return (*columns_of(self.layout), EVENTS)
 
     @cached_property

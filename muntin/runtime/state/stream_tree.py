@@ -89,7 +89,7 @@ class StreamTree(ABC):
 
     @property
     @abstractmethod
-    def arriving(self) -> tuple[str, ...]:
+    def arriving_columns(self) -> tuple[str, ...]:
         """The names of the columns that arrive for it, in their order."""
 
     @abstractmethod

@@ -47,7 +47,9 @@ class Results(Mapping[str, DataFrame]):
         self._settings = SettingsOfAnalysis(relations.session)
         self.plan = bound.plan
         # Before any statement over them is analysed.
-        self._stored = [store(self._relations.whole(each)) for each in self.plan.stored_relations]
+        self._stored = [
+            store(self._relations.rows_to_store(each)) for each in self.plan.stored_relations
+        ]
         families: dict[Family, list[BoundPeriodicTree]] = {}
         for tree in bound.periodic_trees:
             families.setdefault(tree.tree.grouping.family, []).append(tree)

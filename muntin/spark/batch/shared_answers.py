@@ -14,7 +14,7 @@ from muntin.model.trees import Tree, TreeNode
 from muntin.model.windows import Window
 from muntin.runtime.periodic.tree import NODE
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.relations import Relations, naming_query, naming_refused_query
+from muntin.spark.binding.relations import Relations, name_query_in_errors, naming_refused_query
 from muntin.spark.engine.plan_reuse import store
 from muntin.spark.output.numbered_rows import NUMBER
 from muntin.spark.output.project import Bounds, Projection, projection
@@ -112,7 +112,7 @@ class SharedAnswers(ABC):
         query = self.queries[name]
         if self._is_left_to_spark(query):
             return self._plain_answer(query)
-        with naming_query(query):
+        with name_query_in_errors(query):
             if not self._is_computable(query):
                 return self._answer_alone(name)
             return self._shared_answer(query)

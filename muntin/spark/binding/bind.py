@@ -34,7 +34,7 @@ from muntin.spark.binding.leave_to_spark import (
     reason_of_periodic,
     reason_of_records,
 )
-from muntin.spark.binding.relations import Relations, is_ansi, naming_query
+from muntin.spark.binding.relations import Relations, is_ansi, name_query_in_errors
 from muntin.spark.binding.runtime_types import can_be_key, is_compiled, is_order_known
 from muntin.spark.error_text import first_line
 from muntin.sql.filters import is_reference
@@ -132,7 +132,7 @@ def _bind_data_trees(
     if guests:
         plan = move_to_slices(plan, guests)
     plan = leave_to_spark(plan, reasons)
-    return plan, _with_trees(trees, plan.data_trees)
+    return plan, _replace_trees(trees, plan.data_trees)
 
 
 def _bind_periodic_trees(plan: Plan, relations: Relations) -> tuple[Plan, list[BoundPeriodicTree]]:
@@ -165,12 +165,12 @@ def _bind_periodic_trees(plan: Plan, relations: Relations) -> tuple[Plan, list[B
                 reasons[part.whole_query.name] = reason
     if reasons:
         plan = leave_to_spark(plan, reasons)
-        trees = _with_trees(trees, plan.periodic_trees)
+        trees = _replace_trees(trees, plan.periodic_trees)
     trees = [_with_techniques(each, plan, relations) for each in trees]
     return plan.with_trees(periodic=(each.tree for each in trees)), trees
 
 
-def _with_trees(trees: Sequence[_Bound], left: Sequence[Tree]) -> list[_Bound]:
+def _replace_trees(trees: Sequence[_Bound], left: Sequence[Tree]) -> list[_Bound]:
     """Returns bound trees with the trees `left` of a plan that has lost some queries.
 
     Both are in the same order; a tree that has lost all its queries is missing in `left`.
@@ -216,7 +216,7 @@ def _types_of(
         for query in queries:
             if query.is_periodic:
                 relations.check(query.whole_query)
-            with naming_query(query):
+            with name_query_in_errors(query):
                 answer_types([tree.grouping], tuple(query.aggregates.values()), relations)
         raise RunError(f"the queries of {tree.grouping}: {first_line(error)}") from None
 
@@ -263,7 +263,7 @@ def _check_window(query: Query, relations: Relations) -> None:
     columns = {**conditions, **measures, **others}
     if not columns:
         return
-    with naming_query(query):
+    with name_query_in_errors(query):
         schema = relations.sql(
             select_events(query.grouping, {name: f"({sql})" for name, sql in columns.items()})
         ).schema

@@ -32,11 +32,11 @@ def bind_batch(plan: Plan, relations: Relations) -> BoundPlan:
     """
     bound, cores = bind(plan, relations), cores_of(relations.session)
     apart = [part for each in bound.periodic_trees for part in _split_by_combiner(each, bound.plan)]
-    trees = tuple(_with_decisions(each, bound.plan, cores) for each in _with_slicer_passes(apart))
+    trees = tuple(_record_decisions(each, bound.plan, cores) for each in _with_slicer_passes(apart))
     plan = bound.plan.with_trees(periodic=(bound_tree.tree for bound_tree in trees))
     # Without sharing, every query is computed as Spark alone would.
     is_shared = plan.strategy != UNSHARED
-    computed = relations.computed_several_times(plan.readings) if is_shared else frozenset()
+    computed = relations.relations_to_store(plan.readings) if is_shared else frozenset()
     plan = replace(plan, workload=replace(plan.workload, computed=computed))
     return replace(bound, plan=price_plan(plan), periodic_trees=trees)
 
@@ -94,7 +94,7 @@ def _names_combined_by_spark(bound: BoundPeriodicTree, plan: Plan) -> tuple[str,
     )
 
 
-def _with_decisions(bound: BoundPeriodicTree, plan: Plan, cores: int) -> BoundPeriodicTree:
+def _record_decisions(bound: BoundPeriodicTree, plan: Plan, cores: int) -> BoundPeriodicTree:
     tree = bound.tree
     by_spark = _names_combined_by_spark(bound, plan)
     decided = replace(

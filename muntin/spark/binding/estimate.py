@@ -69,7 +69,7 @@ def estimate(
         readings = Counter(grouping.relation for grouping in work.queries_by_grouping)
         with suppress(PySparkException):
             # If a query is wrong, the error is raised when it is bound to its data.
-            work = replace(work, computed=relations.computed_several_times(readings))
+            work = replace(work, computed=relations.relations_to_store(readings))
     several = max(len(work.periodic_queries), len(work.data_window_queries)) > 1
     if strategy == DEFAULT and not has_figures and several:
         work = _with_reading(work, relations)
@@ -137,7 +137,7 @@ def _with_reading(work: Workload, relations: Relations) -> Workload:
     for family, groupings in families.items():
         if len(groupings) > 1 or len(work.data_window_queries) > 1:
             try:
-                events = relations.events(family.relation)
+                events = relations.rows(family.relation)
                 sizes.append(rows_read(events))
                 reads |= _filter_shares(events, groupings, relations)
             except (*JOB_ERRORS, RefusedError):

@@ -170,7 +170,7 @@ def _reason_of_names(query: Query, relations: Relations) -> str | None:
     if query.mixes_case and is_case_sensitive(relations.session):
         return "spark.sql.caseSensitive is on, and it spells a column in two cases"
     if query.names_window:
-        columns = relations.events(query.source).columns
+        columns = relations.rows(query.source).columns
         tells_cases_apart = is_case_sensitive(relations.session)
         if "window" in (columns if tells_cases_apart else map(str.lower, columns)):
             return "its source has a column that is called window, too"
@@ -191,7 +191,7 @@ def _is_of_other_type(name: str, query: Query, relations: Relations) -> bool:
     with. If the column is no key, it then takes the item in its place, and leaves the casts.
     """
     columns = [
-        each for each in relations.events(query.source).columns if each.lower() == name.lower()
+        each for each in relations.rows(query.source).columns if each.lower() == name.lower()
     ]
     if not columns:
         return False

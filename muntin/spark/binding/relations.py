@@ -16,8 +16,8 @@ from muntin.spark.engine.session_kind import may_use_internals
 from muntin.spark.engine.statements import (
     expressions_text,
     sql_over,
+    strip_projection,
     temporary_view,
-    without_projection,
 )
 from muntin.spark.error_text import first_line
 from muntin.sql.filters import is_reference
@@ -100,7 +100,7 @@ class Relations:
         A join of few rows does not count: to compute it again costs less than to store it.
         """
         if relation not in self._computed:
-            frame = self.events(relation)
+            frame = self.rows(relation)
             operators = operators_of(frame)
             is_computed = operators is not None and not operators <= _READING
             if operators is not None and operators <= {*_READING, "Join"}:
@@ -108,20 +108,23 @@ class Relations:
             self._computed[relation] = is_computed
         return self._computed[relation]
 
-    def computed_several_times(self, readings: Mapping[SqlText, int]) -> frozenset[SqlText]:
+    def relations_to_store(self, readings: Mapping[SqlText, int]) -> frozenset[SqlText]:
         """Returns the relations that are read more than once and cost more than reading."""
         several = [relation for relation, times in readings.items() if times > 1]
         return frozenset(relation for relation in several if self.is_computed(relation))
 
-    def whole(self, relation: SqlText) -> DataFrame:
-        """Returns the rows of a relation as a frame to store: its plan is part of the plan of every
-        statement over the relation, so all of them read what is stored."""
-        return without_projection(self._with_all_columns(relation))
+    def rows_to_store(self, relation: SqlText) -> DataFrame:
+        """Returns the rows of a relation as a frame to store.
 
-    def events(self, relation: SqlText) -> DataFrame:
-        """Returns the rows of a relation, to look at their columns and plan.
+        Its plan is part of the plan of every statement over the relation. Once Spark stores it,
+        none of them computes the rows again.
+        """
+        return strip_projection(self._with_all_columns(relation))
 
-        Unlike `whole`, it returns a caller's DataFrame as it is, which is not analysed again.
+    def rows(self, relation: SqlText) -> DataFrame:
+        """Returns the rows of a relation, for a look at their columns and plan.
+
+        Unlike `rows_to_store`, it returns a caller's DataFrame as it is, without an analysis.
         """
         frame = self.frame(relation)
         is_table = not relation.parts[0].strip() and _ALIAS.fullmatch(relation.parts[-1])
@@ -164,7 +167,7 @@ class Relations:
     def check(self, query: Query | PlainQuery) -> DataFrame:
         """Returns plain Spark's DataFrame of a query; raises `RefusedError` if Spark refuses it."""
         if query not in self._checked:
-            with naming_query(query):
+            with name_query_in_errors(query):
                 text = query.to_sql() if isinstance(query, Query) else query.statement
                 self._checked[query] = self.sql(text)
         return self._checked[query]
@@ -177,7 +180,7 @@ class Relations:
 
 
 @contextmanager
-def naming_query(query: Query | PlainQuery) -> Iterator[None]:
+def name_query_in_errors(query: Query | PlainQuery) -> Iterator[None]:
     """Turn an error of Spark's analysis in the block into a `RefusedError` that names the query."""
     try:
         yield

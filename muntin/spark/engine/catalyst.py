@@ -167,7 +167,7 @@ def substitute_columns(
     return rewrite(expression, meaning, session)
 
 
-def without_alias(expression: Expression) -> Expression:
+def strip_alias(expression: Expression) -> Expression:
     """Returns an expression without its name."""
     while node_name(expression) == "Alias":
         (expression,) = children(expression)
@@ -187,7 +187,7 @@ def column_expressions(
     The columns that they read are replaced by the expressions `meanings`.
     """
     return {
-        column_id(each): substitute_columns(without_alias(each), meanings, session)
+        column_id(each): substitute_columns(strip_alias(each), meanings, session)
         for each in aliases_of(project)
     }
 

@@ -75,7 +75,7 @@ def temporary_view(session: SparkSession, table: str) -> DataFrame | None:
     return session.table(table) if state.catalog().isTempView(name) else None
 
 
-def without_projection(frame: DataFrame) -> DataFrame:
+def strip_projection(frame: DataFrame) -> DataFrame:
     """Returns the rows of a `SELECT *` as the plan that every statement over them contains."""
     if not may_use_internals(frame.sparkSession):
         return frame

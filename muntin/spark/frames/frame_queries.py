@@ -32,7 +32,7 @@ class NotSharedError(Exception):
 
 
 @contextmanager
-def noting_reason(reasons: dict[str, str], name: str) -> Iterator[None]:
+def note_reason(reasons: dict[str, str], name: str) -> Iterator[None]:
     """Adds the reason to `reasons` if the block raises `NotSharedError`."""
     try:
         yield
@@ -158,7 +158,7 @@ class ReadFrames:
         reasons: dict[str, str] = {}
         for name, confirm in self.confirmations.items():
             if names is None or name in names:
-                with noting_reason(reasons, name):
+                with note_reason(reasons, name):
                     confirm()
         return reasons
 

@@ -39,19 +39,19 @@ class _Scope:
     # By text: the column to put the value in, and the queries that ask for it.
     expressions: dict[str, tuple[str, list[int]]] = field(default_factory=dict)
 
-    def takes(self, names: Iterable[Name]) -> bool:
+    def has_no_conflict(self, names: Iterable[Name]) -> bool:
         """Whether none of these names, in any case, has another meaning here."""
         known: dict[str, list[Name]] = {}
         for name, _ in self.names.values():
             known.setdefault(name.name.lower(), []).append(name)
         return all(other == name for name in names for other in known.get(name.name.lower(), ()))
 
-    def add(self, number: int, names: Iterable[Name]) -> None:
-        """Take in the names of one more query."""
+    def add_names(self, number: int, names: Iterable[Name]) -> None:
+        """Add the names of one more query."""
         for name in names:
             self.names.setdefault(name.name, (name, []))[1].append(number)
 
-    def ask(self, number: int, text: str, column: str) -> str:
+    def add_expression(self, number: int, text: str, column: str) -> str:
         """Returns the column that will have the value of an expression for a query."""
         place, numbers = self.expressions.setdefault(text, (column, []))
         if number not in numbers:
@@ -97,17 +97,21 @@ def _resolve(
                 condition=projection.condition, outputs=projection.outputs
             )
             continue
-        scope = next((scope for scope in scopes if scope.takes(projection.names)), None)
+        scope = next((scope for scope in scopes if scope.has_no_conflict(projection.names)), None)
         if scope is None:
             scope = _Scope()
             scopes.append(scope)
-        scope.add(number, projection.names)
+        scope.add_names(number, projection.names)
         conditions = [projection.condition] if projection.condition is not None else []
-        conditions += [scope.ask(number, text, next(columns)) for text in texts]
+        conditions += [scope.add_expression(number, text, next(columns)) for text in texts]
         answers[query] = _QueryColumns(
             condition=" AND ".join(f"({part})" for part in conditions) or None,
             outputs=tuple(
-                replace(output, sql=scope.ask(number, output.sql, next(columns)), uses_names=False)
+                replace(
+                    output,
+                    sql=scope.add_expression(number, output.sql, next(columns)),
+                    uses_names=False,
+                )
                 if output.uses_names
                 else output
                 for output in projection.outputs

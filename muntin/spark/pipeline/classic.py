@@ -24,7 +24,7 @@ from muntin.spark.pipeline.reports import ReportListener
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_engine import RunContext, StreamEngine, StreamRun, Watcher
 from muntin.spark.sinks.late_rows import LateRowsSink
-from muntin.spark.sinks.sink import Answer, Answers, naming_batch
+from muntin.spark.sinks.sink import Answer, Answers, name_batch_in_errors
 from muntin.spark.stream.event_slices import GIVEN
 from muntin.spark.stream.source import BoundStream
 from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
@@ -133,7 +133,7 @@ class ClassicRun(StreamRun):
                 raise
             except Exception:
                 # Of an error of the sink, Spark would keep only the text of its traceback.
-                with naming_batch(batch):
+                with name_batch_in_errors(batch):
                     raise
         except RunError as error:
             self._sink_error = error

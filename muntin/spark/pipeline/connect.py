@@ -16,7 +16,7 @@ from muntin.spark.output.stacking import Part
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_engine import StreamEngine, StreamRun, Watcher
-from muntin.spark.sinks.sink import Answers, Sink, naming_batch
+from muntin.spark.sinks.sink import Answers, Sink, name_batch_in_errors
 
 # The last line of a traceback that the server sends when a sink raises an error.
 _ERROR_OF_SINK = re.compile(r"^muntin\.errors\.RunError: (.+)$", re.MULTILINE)
@@ -70,5 +70,5 @@ class WriteOnServer:
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Write a batch; an error of the sink's own names the batch."""
-        with naming_batch(batch):
+        with name_batch_in_errors(batch):
             self._sink.write(batch, Answers(frame, self._parts))

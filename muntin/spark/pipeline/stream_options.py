@@ -40,7 +40,7 @@ class StreamOptions:
             raise RunError(f'on_error is "{STOP}" or "{DROP_QUERY}", not {self.on_error!r}')
 
     @property
-    def planning(self) -> PlanOptions:
+    def plan_options(self) -> PlanOptions:
         """The options of the plan."""
         return PlanOptions(
             technique=self.technique,

@@ -26,7 +26,7 @@ from muntin.spark.engine.session_kind import cores_of
 from muntin.spark.output.stacking import INDEX, Stack
 from muntin.spark.sinks.file_options import FileOptions, flatten
 from muntin.spark.sinks.output_owner import OWNER, Claim, columns_of, why_other_columns
-from muntin.spark.sinks.sink import Answers, Sink, SinkContext, naming_batch
+from muntin.spark.sinks.sink import Answers, Sink, SinkContext, name_batch_in_errors
 from muntin.sql_text import literal
 
 # The columns that folders are named after.
@@ -108,7 +108,7 @@ class ConnectFolderSink(Sink):
         rows = stack.frame.repartition(parallel, INDEX)
         rows = rows.withColumn(INDEX, expr(f"CASE {INDEX} {names} END"))
         rows = self._flatten(rows).withColumnRenamed(INDEX, QUERY).withColumn(BATCH, lit(batch))
-        with naming_batch(batch, *stack.names.values()):
+        with name_batch_in_errors(batch, *stack.names.values()):
             writer = rows.write.format(self._files.format).options(**self._files.options)
             writer = writer.partitionBy(QUERY, BATCH).mode("overwrite")
             writer.option("partitionOverwriteMode", "dynamic").save(self._directory)
@@ -128,7 +128,7 @@ class ConnectFolderSink(Sink):
             nothing = self._flatten(stack.frame.drop(INDEX)).schema
             for name in stack.names.values():
                 if (place := there.get(f"{QUERY}={name}/{BATCH}={batch}")) is not None:
-                    with naming_batch(batch, name):
+                    with name_batch_in_errors(batch, name):
                         empty = session.createDataFrame([], nothing).write.format(
                             self._files.format
                         )

@@ -26,7 +26,7 @@ from muntin.spark.sinks.batch_buffer import BatchBuffer, Publication
 from muntin.spark.sinks.connect_folder_sink import ConnectFolderSink
 from muntin.spark.sinks.file_options import FileOptions, flatten
 from muntin.spark.sinks.output_owner import OutputOwner, columns_prefix
-from muntin.spark.sinks.sink import Answers, Sink, SinkContext, SinkDefinition, naming_batch
+from muntin.spark.sinks.sink import Answers, Sink, SinkContext, SinkDefinition, name_batch_in_errors
 
 # After a batch of more bytes, Spark does not gather the next one into few files.
 _FEW_BYTES = 1 << 24
@@ -140,7 +140,7 @@ class FolderSink(Sink):
             self._finish_earlier_batches(batch)
         self.written_schemas = {}
         if self._files.compact > 1:
-            with naming_batch(batch):
+            with name_batch_in_errors(batch):
                 self._buffer.add(batch, answers.whole(), is_small=not self._was_large)
                 self._was_large = self._buffer.size(batch) > _FEW_BYTES
             if (batch + 1) % self._files.compact == 0:
@@ -203,7 +203,7 @@ class FolderSink(Sink):
             # A file for each query, however many partitions the state has.
             parallel = min(len(parts), cores_of(session))
             whole = replace(whole, frame=whole.frame.repartition(parallel, INDEX))
-        with naming_batch(batch, *(part.names[number] for number, part in parts.items())):
+        with name_batch_in_errors(batch, *(part.names[number] for number, part in parts.items())):
             write_in_one_job(whole, f"{self._directory}/{staging}", STAGING_OPTIONS)
         staged = []
         for folder in self._folder.names(staging):
@@ -246,7 +246,7 @@ class FolderSink(Sink):
         """
         size = 0
         for name, source, label in staged:
-            with naming_batch(batch, name):
+            with name_batch_in_errors(batch, name):
                 self._folder.make(name)
                 size += self._move_files(source, name, f"{self._prefix(batch)}{label}-", kind)
         self._folder.delete(self._staging(batch))
@@ -264,7 +264,7 @@ class FolderSink(Sink):
         elif not self._was_large:
             parallel = cores_of(frame.sparkSession)
             frame = frame.repartition(min(len(stack.names), parallel), INDEX)
-        with naming_batch(batch, *stack.names.values()):
+        with name_batch_in_errors(batch, *stack.names.values()):
             writer = frame.write.format(self._files.format).options(
                 **{**STAGING_OPTIONS, **self._files.options}
             )

@@ -18,7 +18,7 @@ from muntin.spark.engine.schemas import arrow_schema
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.output.stacking import INDEX, Part
 from muntin.spark.sinks.folder_sink import Files, FolderSink
-from muntin.spark.sinks.sink import Answers, SinkContext, naming_batch
+from muntin.spark.sinks.sink import Answers, SinkContext, name_batch_in_errors
 
 # The columns that late rows get: the batch that they came in, and the watermark up to which windows
 # had been answered.
@@ -102,7 +102,7 @@ class LateRowsSink:
             numbered = frame.select("*", lit(0).alias(INDEX))
             self._folder.write(batch, Answers(numbered, [part]))
         else:
-            with naming_batch(batch, "late rows"):
+            with name_batch_in_errors(batch, "late rows"):
                 self._function(frame, batch, watermark)
 
 

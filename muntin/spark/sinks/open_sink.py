@@ -10,7 +10,7 @@ from muntin.errors import RunError
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.sinks.connect_folder_sink import CheckpointSink
 from muntin.spark.sinks.folder_sink import Files
-from muntin.spark.sinks.sink import Answers, Sink, SinkContext, SinkDefinition, naming_batch
+from muntin.spark.sinks.sink import Answers, Sink, SinkContext, SinkDefinition, name_batch_in_errors
 
 # A folder with a subfolder per query, a definition such as `Files`, a function
 # `f(name, frame, batch)`, a `Sink` of the user's own, or none: answers are kept.
@@ -45,7 +45,7 @@ class FunctionSink(Sink):
         """Call the function for every query that has answers."""
         with answers.each() as of_queries:
             for answer in of_queries:
-                with naming_batch(batch, answer.name):
+                with name_batch_in_errors(batch, answer.name):
                     self._function(answer.name, answer.frame, batch)
 
 
@@ -64,7 +64,7 @@ class MemorySink(Sink):
         with answers.each() as of_queries:
             for answer in of_queries:
                 self._schemas[answer.name] = answer.frame.schema
-                with naming_batch(batch, answer.name):
+                with name_batch_in_errors(batch, answer.name):
                     self._batches.setdefault(answer.name, {})[batch] = answer.frame.collect()
 
     def answers(self, name: str) -> DataFrame | None:

@@ -144,7 +144,7 @@ class Sink(ABC):
 
 
 @contextmanager
-def naming_batch(batch: int, *names: str) -> Iterator[None]:
+def name_batch_in_errors(batch: int, *names: str) -> Iterator[None]:
     """Turn an error in the block into one that names the batch, and the queries if given."""
     try:
         yield

@@ -9,7 +9,7 @@ from muntin.errors import RunError
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.sinks.file_options import FileOptions
 from muntin.spark.sinks.folder_sink import FolderSink
-from muntin.spark.sinks.sink import Answers, Sink, SinkContext, SinkDefinition, naming_batch
+from muntin.spark.sinks.sink import Answers, Sink, SinkContext, SinkDefinition, name_batch_in_errors
 from muntin.sql_text import quote_name
 
 
@@ -87,7 +87,7 @@ class TableSink(Sink):
 
     def _refresh_tables(self, batch: int) -> None:
         for name, schema in self._options.file_schemas(self._files.written_schemas).items():
-            with naming_batch(batch, name):
+            with name_batch_in_errors(batch, name):
                 self._create_table(name, schema)
             self._session.catalog.refreshTable(self._table(name))
 

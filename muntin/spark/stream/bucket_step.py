@@ -52,7 +52,7 @@ class BucketStep:
         self._bucket = BucketRuntime(trees, store, known)
         self._schema = schema
         self._columns: dict[int, tuple[str, ...]] = {ALL: (START, EVENTS)}
-        self._columns |= {tree.number: tree.arriving for tree in trees}
+        self._columns |= {tree.number: tree.arriving_columns for tree in trees}
 
     def is_done(self, watermark: int) -> bool:
         """Whether the answers up to a watermark were given."""

@@ -3,7 +3,7 @@
 from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping
-from muntin.spark.binding.relations import Relations, naming_query
+from muntin.spark.binding.relations import Relations, name_query_in_errors
 from muntin.spark.engine.catalyst import analyzed_plan, node_name, to_list
 from muntin.spark.engine.plan_reuse import same_rows
 from muntin.spark.engine.stream_paths import (
@@ -57,7 +57,7 @@ class JoinedSource(Source):
         times: dict[int, str] = {}
         for tree in plan.trees:
             query = next(iter(plan.queries_of(tree).values())).whole_query
-            with naming_query(query):
+            with name_query_in_errors(query):
                 path, place = self._path(tree.grouping, query.name, relations)
             paths[tree.grouping.relation] = path
             times.setdefault(place, query.name)

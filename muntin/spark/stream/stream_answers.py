@@ -19,7 +19,7 @@ from muntin.runtime.state.figures import ALL, ARRIVED, FIGURE, KEYS, TREE
 from muntin.runtime.state.stream_tree import StreamTree
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.relations import Relations, naming_query, naming_refused_query
+from muntin.spark.binding.relations import Relations, name_query_in_errors, naming_refused_query
 from muntin.spark.engine.listeners import Report
 from muntin.spark.output.numbered_rows import (
     NUMBER,
@@ -178,7 +178,7 @@ class StreamAnswers:
         """Each row once for every query that asks for it, with the query's number."""
 
         def answer(name: str) -> DataFrame:
-            with naming_query(self._query(name)):
+            with name_query_in_errors(self._query(name)):
                 return self.of(name, answers)
 
         with naming_refused_query(answer, self.queries):
@@ -262,7 +262,7 @@ class StreamAnswers:
         tree, number = self.places[name]
         bound = self._bound[tree.number]
         query = self._parts[name]
-        with naming_query(query.whole_query):
+        with name_query_in_errors(query.whole_query):
             projected = projection(
                 query,
                 from_slots(tree.tree.nodes[number], tree.layout, bound),

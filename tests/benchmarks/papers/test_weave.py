@@ -39,6 +39,7 @@ def test_every_figure_of_the_paper_is_there(experiment):
     names = [figure.name for figure in experiment.figures]
     assert names == [
         *(f"weave_{number}" for number in (4, 5, 6, 7, 8, 9, 10, 11, 14)),
+        "weave_edges",
         "weave_scale",
     ]
 

@@ -270,7 +270,7 @@ def count_tree(**more):
 def test_records_in_their_own_types():
     columns = {"v": ("long1", pa.int64()), "d": ("long2", pa.date32())}
     tree = count_tree(columns=columns, since=5)
-    assert tree.arriving == ("k", START, "long1", "long2")
+    assert tree.arriving_columns == ("k", START, "long1", "long2")
     rows = {"k": ["a", "b", "a"], START: [7, 4, 6], "long1": [1, 2, None], "long2": [0, 0, 1]}
     found = tree.records(pa.table(rows))
     assert found.column(START).to_pylist() == [7, 6]

@@ -70,7 +70,7 @@ class Run:
         new = [n for n, time in enumerate(self.times) if self.seen <= time < until + AHEAD]
         self.rng.shuffle(new)
         self.seen = until + AHEAD
-        rows = self.table.take(pa.array(new, pa.int64())).select(tree.arriving)
+        rows = self.table.take(pa.array(new, pa.int64())).select(tree.arriving_columns)
         known = BucketState.from_bytes(self.state.to_bytes())
         runtime = BucketRuntime([tree], self.store, known)
         for _, batch in runtime.step({0: rows} if new else {}, until):

@@ -16,7 +16,7 @@ from muntin.model.time import MILLISECOND
 from muntin.spark.pipeline.classic import ClassicRun
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.sinks.folder_sink import FolderSink
-from muntin.spark.sinks.sink import naming_batch
+from muntin.spark.sinks.sink import name_batch_in_errors
 from tests.support.streams import (
     MINUTE,
     SITES,
@@ -150,7 +150,7 @@ def test_a_query_of_spark_s_that_is_stopped_in_the_first_batch_does_not_refuse_t
 
     def slow(sink, batch, answers):
         is_writing.set()
-        with naming_batch(batch, "minute"):
+        with name_batch_in_errors(batch, "minute"):
             spark.range(1).select(udf(lambda _: time.sleep(60))("id")).collect()
         write(sink, batch, answers)
 

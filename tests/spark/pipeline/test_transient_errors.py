@@ -14,7 +14,7 @@ from muntin.spark.pipeline import transient_errors
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.pipeline.transient_errors import is_transient, was_stopped
 from muntin.spark.sinks.folder_sink import FolderSink
-from muntin.spark.sinks.sink import naming_batch
+from muntin.spark.sinks.sink import name_batch_in_errors
 from tests.support.streams import MINUTE, SITES, Input, assert_closed, at, events, joined, written
 
 PASSING = PySparkException("Job aborted: SparkException: Python worker failed to connect back.")
@@ -23,7 +23,7 @@ LASTING = PySparkException("[CAST_INVALID_INPUT] The value 'a' cannot be cast")
 
 def wrapped(error):
     try:
-        with naming_batch(3, "a"):
+        with name_batch_in_errors(3, "a"):
             raise error
     except RunError as found:
         return found
@@ -93,7 +93,7 @@ class Failing:
             write(sink, batch, answers)
             if self.left > 0 and batch > 0:
                 self.left -= 1
-                with naming_batch(batch, "minute"):
+                with name_batch_in_errors(batch, "minute"):
                     raise self._error
 
         monkeypatch.setattr(FolderSink, "write", failing)

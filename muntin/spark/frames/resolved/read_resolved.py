@@ -20,7 +20,7 @@ from muntin.spark.frames.frame_queries import (
     FrameGroup,
     FrameQuery,
     Watermark,
-    noting_reason,
+    note_reason,
     statement_of,
     table_of_group,
 )
@@ -44,7 +44,7 @@ def read_resolved(
     """
     chains: dict[str, Chain] = {}
     for name, frame in frames.items():
-        with noting_reason(reasons, name):
+        with note_reason(reasons, name):
             chains[name] = chain_of(frame)
     groups = []
     for number, members in enumerate(_over_same_rows(chains, session)):
@@ -70,7 +70,7 @@ def _group_queries(
     written: dict[str, WrittenQuery] = {}
     for name, chain in chains.items():
         frame = frames[name]
-        with noting_reason(reasons, name):
+        with note_reason(reasons, name):
             shape = shape_of(chain, _columns_of(base, chain.base), session)
             labels = frame.columns if frame.isStreaming else [None] * len(shape.columns)
             written[name] = write_query(

@@ -13,10 +13,10 @@ from muntin.spark.engine.catalyst import (
     column_expressions,
     column_id,
     node_name,
+    strip_alias,
     substitute_columns,
     to_list,
     walk,
-    without_alias,
 )
 from muntin.spark.engine.stream_paths import path_of
 from muntin.spark.frames.frame_queries import (
@@ -64,7 +64,7 @@ def shape_of(chain: Chain, meanings: Mapping[int, Expression], session: SparkSes
     if len(own) == len(keys):
         raise NotSharedError(NO_WINDOW)
     given = to_list(chain.aggregate.aggregateExpressions())
-    answers = [substitute_columns(without_alias(each), below.names, session) for each in given]
+    answers = [substitute_columns(strip_alias(each), below.names, session) for each in given]
     calls = [node for each in answers for node in walk(each) if node_name(node) == _CALL]
     _check_below(below, own, calls)
     for expression in [*below.filters, *own, *answers, below.time]:
@@ -169,7 +169,7 @@ def _read_above(
                 "above its groupBy it has functions that are not Spark's own, or that give other "
                 "values each time"
             )
-        found = [substitute_columns(without_alias(each), names, session) for each in expressions]
+        found = [substitute_columns(strip_alias(each), names, session) for each in expressions]
         if node_name(operator) == "Filter":
             having += found
         elif node_name(operator) == "Sort":

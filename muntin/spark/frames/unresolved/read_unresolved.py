@@ -15,7 +15,7 @@ from muntin.spark.frames.frame_queries import (
     FrameGroup,
     FrameQuery,
     NotSharedError,
-    noting_reason,
+    note_reason,
     statement_of,
     table_of_group,
 )
@@ -50,7 +50,7 @@ def read_unresolved(
         floors = _common_bases([levels_below(relation) for relation in relations.values()])
     for name, relation in relations.items():
         try:
-            with noting_reason(reasons, name):
+            with note_reason(reasons, name):
                 found = flat_statement(relation, operators, floors)
                 groups.setdefault(canonical_bytes(found.base), {})[name] = found
         except PySparkException:
@@ -85,7 +85,7 @@ def _group_queries(
     data = operators.base_frame(next(iter(statements.values())).base)
     members: dict[str, FrameQuery] = {}
     for name, statement in statements.items():
-        with noting_reason(reasons, name):
+        with note_reason(reasons, name):
             query = _parse_query(name, statement, table, frames[name])
             _confirm_types(query, frames[name], Relations({table: data}, [query], streaming=True))
             members[name] = FrameQuery(query=query, watermark=statement.watermark)
