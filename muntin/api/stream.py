@@ -23,6 +23,7 @@ from muntin.spark.pipeline.pipeline import Pipeline, engine_of
 from muntin.spark.pipeline.resume import without_dropped
 from muntin.spark.pipeline.runner import Runner
 from muntin.spark.pipeline.stream_options import StreamOptions, trigger_of
+from muntin.spark.pipeline.stream_planner import StreamPlanner
 from muntin.spark.pipeline.supervisor import watch
 from muntin.spark.sinks.late_rows import LateLike
 from muntin.spark.sinks.open_sink import SinkLike
@@ -94,8 +95,9 @@ def start(
         runner.start_new(bound)
     else:
         runner.resume(plan, stored.running)
-    watch(runner)
-    return Pipeline(runner)
+    planner = StreamPlanner(runner)
+    watch(runner, planner)
+    return Pipeline(runner, planner)
 
 
 def stream(

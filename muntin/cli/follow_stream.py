@@ -21,7 +21,7 @@ from muntin.model.plan_json import definition
 from muntin.model.query import PlainQuery, Query
 from muntin.spark.error_text import error_line
 from muntin.spark.pipeline.pipeline import Pipeline
-from muntin.spark.pipeline.status import Status
+from muntin.spark.pipeline.status import Replan, Status
 
 # How often the status is shown and the file of queries is polled.
 _INTERVAL_S = 0.5
@@ -218,6 +218,7 @@ def follow_stream(
     """Shows the status and applies edits of the file until the stream ends or `stop` is set."""
     refused = phase = None
     dropped: set[str] = set()
+    replans: set[Replan] = set()
     while not stop.wait(_INTERVAL_S):
         status = pipeline.status()
         view.show(status)
@@ -227,6 +228,8 @@ def follow_stream(
         for name in status.dropped.keys() - dropped:
             view.say(f"query {name!r} was dropped: {status.dropped[name]}", wrong=True)
         dropped = set(status.dropped)
+        _say_replans([each for each in status.replans if each not in replans], view)
+        replans = set(status.replans)
         if status.refused != refused:
             refused = status.refused
             view.say(refused or "", wrong=True)
@@ -235,6 +238,12 @@ def follow_stream(
         if edits is not None and poll_edits(edits, view):
             _apply_edit(pipeline, session, edits.file, view)
             refused = pipeline.status().refused
+
+
+def _say_replans(replans: Iterable[Replan], view: StatusView) -> None:
+    for each in replans:
+        failed = "" if each.error is None else f"; re-planning failed: {each.error}"
+        view.say(f"{each.reason}{failed}", wrong=each.error is not None)
 
 
 def describe_phase(status: Status, source: str) -> str:

@@ -73,6 +73,11 @@ class StreamArguments:
         "What to do if a query fails: stop, or continue with the others.",
         default=STOP,
     )
+    replan: float | None = option(
+        "SHARE",
+        "Move to the cheapest plan by what is measured, whenever the plan that runs costs more by "
+        "this share, such as 0.2.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +111,7 @@ class StreamJob:
             name=self.stream.name,
             retain=self.stream.retain,
             on_error=self.stream.on_error,
+            replan=self.stream.replan,
         )
 
     def files(self, folder: str, *, compact: int = 1) -> Files:

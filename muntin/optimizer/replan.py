@@ -106,8 +106,9 @@ class Outlook:
         if self.saves < 0.001:
             return f"{measured}; no other plan is cheaper"
         trees = len(self.best.periodic_trees)
+        saving = "the new plan" if self.is_new else "replan()"
         return (
-            f"{measured}; replan() saves {self.saves:.1%}: the plan of {self.best.strategy}, "
+            f"{measured}; {saving} saves {self.saves:.1%}: the plan of {self.best.strategy}, "
             f"{trees} {'tree' if trees == 1 else 'trees'} instead of {len(self.now.periodic_trees)}"
         )
 

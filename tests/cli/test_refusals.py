@@ -131,6 +131,9 @@ def test_files_and_folders_are_checked_before_spark_starts(
     assert 'on_error is "stop" or "drop query"' in refused(
         *stream, "--output", out, "--checkpoint", tmp_path / "check", "--on-error", "ignore"
     )
+    assert "replan is a share of the cost that is not negative" in refused(
+        *stream, "--output", out, "--checkpoint", tmp_path / "check", "--replan", "-0.1"
+    )
     assert "there is no folder" in refused("explain", sql, "--svg", tmp_path / "no" / "x.svg")
     (out / "mean").mkdir(parents=True)
     assert "query 'mean'" in refused(*run, out)

@@ -23,7 +23,7 @@ from muntin.runtime.data_windows.window_stream import Discretizer, PreviousRecor
 class StepRecords:
     """The new records of a step in order, and the state of all keys, by key number."""
 
-    known: OpenWindows
+    open_windows: OpenWindows
     records: pa.RecordBatch
     # The key of each record.
     keys: Int64s
@@ -36,7 +36,7 @@ class StepRecords:
     @cached_property
     def has_records(self) -> Bools:
         """Whether each key has new records."""
-        mask = np.zeros(self.known.count, np.bool_)
+        mask = np.zeros(self.open_windows.count, np.bool_)
         mask[self.keys_with_records] = True
         return mask
 
@@ -55,7 +55,7 @@ class StepRecords:
     @cached_property
     def stretch(self) -> Int64s:
         """The stretch of each key that has new records; the first stretch is empty."""
-        stretches = np.zeros(self.known.count, np.int64)
+        stretches = np.zeros(self.open_windows.count, np.int64)
         stretches[self.keys_with_records] = 1 + np.arange(len(self.keys_with_records))
         return stretches
 
@@ -106,7 +106,7 @@ def number_keys(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayou
     place = np.empty(len(by_key), np.int64)
     place[by_key] = np.arange(len(by_key))
     return StepRecords(
-        known=OpenWindows(
+        open_windows=OpenWindows(
             keys=both.take(pa.array(rows)) if columns else both,
             count=len(rows),
             before=PreviousRecord(
@@ -180,8 +180,8 @@ class StepWindows:
     """A stream's windows over the rows of a step, and those that stay open after it."""
 
     edges: WindowEdges
-    # Those that stay: `slices` are the rows that they begin with.
-    left: DiscretizerWindows
+    # Windows that stay open: `slices` are the rows that they begin with.
+    still_open: DiscretizerWindows
 
 
 class StepRows:
@@ -191,8 +191,8 @@ class StepRows:
         """`active` has, for each key, whether it takes part."""
         self._new = new
         self.active = active
-        count = new.known.count
-        self._slices = np.bincount(new.known.slice_keys, minlength=count)
+        count = new.open_windows.count
+        self._slices = np.bincount(new.open_windows.slice_keys, minlength=count)
         records = np.bincount(new.keys, minlength=count)
         lengths = np.where(active, self._slices + records, 0)
         self._stops = np.cumsum(lengths)
@@ -201,7 +201,7 @@ class StepRows:
         # The key of each row.
         self.keys: Int64s = np.repeat(np.arange(count), lengths)
         first_slices = np.cumsum(self._slices) - self._slices
-        owners = new.known.slice_keys
+        owners = new.open_windows.slice_keys
         self._slice_rows = self._bases[owners] + np.arange(len(owners)) - first_slices[owners]
         heads = self._bases + self._slices
         nths = np.arange(len(new.keys)) - new.lows[new.stretch[new.keys] - 1]
@@ -210,7 +210,7 @@ class StepRows:
     @cached_property
     def take(self) -> Int64s:
         """For each row, its place in the slices of active keys followed by the records."""
-        slice_rows = self._slice_rows[self.active[self._new.known.slice_keys]]
+        slice_rows = self._slice_rows[self.active[self._new.open_windows.slice_keys]]
         places = np.empty(self.count, np.int64)
         places[np.concatenate([slice_rows, self._record_rows])] = np.arange(self.count)
         return places
@@ -236,7 +236,7 @@ class StepRows:
         order = np.argsort(keys, kind="stable")
         number = np.empty(len(order), np.int64)
         number[order] = np.arange(len(order))
-        read = self._reads(edges, windows, quiet, len(by_key))
+        read = self._all_reads(edges, windows, quiet, len(by_key))
         flushed, due = read.flushed, stream.due(read.ends) <= until
         in_turn = np.argsort(keys[read.windows], kind="stable")
         stays = (flushed & read.closes & ~due)[in_turn]
@@ -252,7 +252,7 @@ class StepRows:
                 closes=read.closes[in_turn],
                 asks=(read.asks & (due | ~flushed))[in_turn],
             ),
-            left=DiscretizerWindows(
+            still_open=DiscretizerWindows(
                 keys=keys[left],
                 slices=begun[left],
                 starts=starts[left],
@@ -261,7 +261,7 @@ class StepRows:
             ),
         )
 
-    def _reads(
+    def _all_reads(
         self, edges: WindowEdges, windows: DiscretizerWindows, quiet: Bools, talking: int
     ) -> "_Reads":
         """Returns all reads: those of `edges`, and one for each window of keys without records."""
@@ -304,7 +304,7 @@ class StepRows:
 
         Keys that took no part keep their slices, which come before those that were read.
         """
-        known = self._new.known
+        known = self._new.open_windows
         stays = ~self.active[known.slice_keys]
         place = np.cumsum(stays) - 1
         idle_slices = int(stays.sum())
@@ -312,8 +312,8 @@ class StepRows:
         for each, before in zip(all_windows, known.windows, strict=True):
             idle = before.where(~self.active[before.keys])
             idle = replace(idle, slices=place[idle.slices])
-            rows = idle_slices + np.searchsorted(live, each.left.slices)
-            windows.append(idle.concatenate(replace(each.left, slices=rows)))
+            rows = idle_slices + np.searchsorted(live, each.still_open.slices)
+            windows.append(idle.concatenate(replace(each.still_open, slices=rows)))
         keys = np.concatenate([known.slice_keys[stays], self.keys[live]])
         return windows, keys, np.flatnonzero(stays)
 

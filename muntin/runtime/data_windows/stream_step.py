@@ -85,8 +85,10 @@ class StreamSteps:
         outcome = _Step(self._tree, self._layout, streams, new).run(until)
         return StepResult(
             answers=outcome.answers,
-            state=to_state(outcome.left, names, entries) if outcome.left.count else None,
-            due=_due(finders, outcome.left),
+            state=to_state(outcome.open_windows, names, entries)
+            if outcome.open_windows.count
+            else None,
+            due=_due(finders, outcome.open_windows),
         )
 
 
@@ -101,7 +103,7 @@ def _due(streams: Sequence[Discretizer], left: OpenWindows) -> int | None:
 @dataclass(frozen=True, kw_only=True)
 class _Outcome:
     answers: list[pa.RecordBatch]
-    left: OpenWindows
+    open_windows: OpenWindows
 
 
 class _Step:
@@ -119,7 +121,7 @@ class _Step:
         self._slots = all_slots(tree, layout.layout)
         self._streams = streams
         self._new = new
-        self._known = new.known
+        self._known = new.open_windows
 
     def run(self, until: int) -> _Outcome:
         """Finds windows, cuts slices, and returns the answers of windows that have closed and the
@@ -137,7 +139,7 @@ class _Step:
                 all_edges, known.windows, self._streams, strict=True
             )
         ]
-        live = np.unique(np.concatenate([each.left.slices for each in all_windows]))
+        live = np.unique(np.concatenate([each.still_open.slices for each in all_windows]))
         values = self._values(rows)
         # The last stream reads the slices that the next step needs.
         edges = [*(each.edges for each in all_windows), rows.slices(live)]
@@ -150,7 +152,9 @@ class _Step:
             component: known.partials[component].where(order).concatenate(column)
             for component, column in columns_of(slice_reads).items()
         }
-        return _Outcome(answers=answers, left=self._state_after(windows, slice_keys, slices))
+        return _Outcome(
+            answers=answers, open_windows=self._state_after(windows, slice_keys, slices)
+        )
 
     def _records(self) -> Records:
         """Returns the new records, a stretch for each key that has some, between two empty ones."""

@@ -236,7 +236,7 @@ class WindowReads:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadWindows:
+class WindowPerRead:
     """The window of each read of a batch, and whether the read closes it and gives an answer."""
 
     slices: Int64s
@@ -254,7 +254,7 @@ class WaitingWindows:
         # The number of the first of them.
         self._first = 0
 
-    def take(self, edges: WindowEdges, slices: Int64s) -> ReadWindows:
+    def take(self, edges: WindowEdges, slices: Int64s) -> WindowPerRead:
         """Adds the windows that begin in a batch; returns those that are read, by read."""
         open_slices = np.concatenate([self.slices, slices])
         starts = np.concatenate([self._starts, edges.starts])
@@ -263,7 +263,7 @@ class WaitingWindows:
         closed = count if edges.closes is None else int(edges.closes.sum())
         self.slices, self._starts = open_slices[closed:], starts[closed:]
         self._first += closed
-        return ReadWindows(
+        return WindowPerRead(
             slices=open_slices[places],
             starts=starts[places],
             closes=np.ones(count, np.int64)

@@ -94,7 +94,7 @@ class ComponentStorage(ABC):
         """Returns the partial of each record of a batch; see `lift` for `names`."""
 
     def missing_partials(self, rows: int) -> Column:
-        """Returns partials of no values."""
+        """Returns `rows` partials of no values."""
         nothing = dict.fromkeys(self.columns, pa.nulls(rows, self.arrow_type))
         return self.read(pa.RecordBatch.from_pydict(nothing))
 

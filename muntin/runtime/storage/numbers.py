@@ -21,7 +21,7 @@ from muntin.runtime.columns.distinct import Groups, count_rows
 from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn, Scalars
 from muntin.runtime.storage.component_storage import ComponentStorage, Folding, number_type
 from muntin.techniques.kernels.compile import bind, compile_kernel
-from muntin.techniques.kernels.scatter import scatter
+from muntin.techniques.kernels.drivers import scatter
 from muntin.techniques.table import Fold
 
 _INT64 = np.iinfo(np.int64)

@@ -51,7 +51,7 @@ class UserStorage(NumberStorage):
 
 
 def intern_monoid(monoid: Monoid) -> Monoid:
-    """Returns the first monoid with the same code, `monoid` itself if none is known to have it."""
+    """Returns the first monoid seen with the same code; `monoid` if codes cannot be compared."""
     function = monoid.combine
     code = getattr(function, "__code__", None)
     if code is None or function.__closure__ or function.__kwdefaults__:

@@ -4,7 +4,6 @@ import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,11 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query
-from muntin.model.workload import Workload, workload
-from muntin.optimizer.optimize import optimize
-from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.optimizer.replan import Outlook, PlanChange, Replanner, outlook
-from muntin.optimizer.transitions import without
+from muntin.model.workload import Workload
+from muntin.optimizer.replan import Outlook
 from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.error_text import error_line
@@ -26,6 +22,7 @@ from muntin.spark.pipeline.connect import ConnectEngine
 from muntin.spark.pipeline.runner import Runner
 from muntin.spark.pipeline.status import QueryStatus, Status
 from muntin.spark.pipeline.stream_engine import StreamEngine
+from muntin.spark.pipeline.stream_planner import StreamPlanner
 from muntin.spark.stream.source import Queries
 
 __all__ = ["Pipeline", "QueryStatus", "Status"]
@@ -41,11 +38,13 @@ def engine_of(session: SparkSession) -> StreamEngine:
 class Pipeline:
     """A running plan. Made by `start`; as a context manager it is stopped at the end."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, planner: StreamPlanner) -> None:
         self._runner = runner
         self._launcher = runner.launcher
-        self._changes = ChangeQueue(lambda: self.queries, self._apply, lock=self._launcher.lock)
-        self._replanner: Replanner | None = None
+        self._planner = planner
+        self._changes = ChangeQueue(
+            lambda: self.queries, planner.change_queries, lock=self._launcher.lock
+        )
 
     @property
     def plan(self) -> Plan:
@@ -153,17 +152,13 @@ class Pipeline:
         are open. Returns what was found, and whether the plan has changed.
         """
         with self._launcher.lock:
-            found = self._current_outlook()
-            if found.saves < least:
-                return found
-            self._replanner = None
-            self._runner.change(found.best, moves=True)
-            return replace(found, is_new=True)
+            found = self._planner.outlook()
+            return found if found.saves < least else self._planner.move(found)
 
     def explain(self) -> str:
         """Returns the plan that runs as text, what was measured, and what `replan` would save."""
         with self._launcher.lock:
-            found = self._current_outlook()
+            found = self._planner.outlook()
         return f"{found.now.explain()}\n{found}"
 
     @contextmanager
@@ -267,41 +262,6 @@ class Pipeline:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-
-    def _apply(self, queries: Queries) -> None:
-        """Run these queries from now on, in one restart; if that fails, the old ones continue."""
-        try:
-            planned = self._plan_of(queries)
-            self._runner.change(planned.plan, moves=planned.moves)
-        except Exception:
-            self._replanner = None
-            raise
-
-    def _current_outlook(self) -> Outlook:
-        running = self._launcher.run.running
-        measured = self._launcher.figures.meter.measurement()
-        return outlook(without(running.plan, running.leaving), measured)
-
-    def _with_measurements(self, work: Workload) -> Workload:
-        """Returns a workload with the measured figures, if there are some."""
-        measured = self._launcher.figures.meter.measurement()
-        return work if measured is None else measured.of(work)
-
-    def _plan_of(self, queries: Queries) -> PlanChange:
-        if isinstance(queries, Plan):
-            self._replanner = None
-            return PlanChange(plan=plan_for_stream(queries))
-        work = workload(queries)
-        if not isinstance(queries, Workload):
-            work = self._with_measurements(self.plan.workload_of(work.queries))
-        if work.plain_queries or work.data_window_queries or self.plan.data_trees:
-            # If they are wrong, binding raises the error.
-            self._replanner = None
-            return PlanChange(plan=plan_for_stream(optimize(work, self.plan.strategy)))
-        if self._replanner is None:
-            running = self._launcher.run.running
-            self._replanner = Replanner(without(running.plan, running.leaving))
-        return self._replanner.plan(work)
 
 
 def _check_query(query: object) -> None:

@@ -23,6 +23,7 @@ _REMEMBERED = 1000
 Arrived = Mapping[Grouping, tuple[int, int]]
 # Figures are those of so many batches.
 _BATCHES = 20
+_REMEMBERED_REPLANS = 100
 _MOST_KEYS = 1e12
 
 
@@ -36,6 +37,19 @@ class QueryStatus:
     complete_from: int | None = None
     # Events that came after a window that contains them had come out.
     late_rows: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replan:
+    """A move of a running pipeline to another plan for the same queries, or a failure to do so."""
+
+    # When it was, in UTC, and how many batches with rows there were before it.
+    time: str
+    batches: int
+    # What was measured, and what the new plan saves.
+    reason: str
+    # Why the plan that ran continues.
+    error: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +81,9 @@ class Status:
     dropped: Mapping[str, str] = field(default_factory=dict)
     # How often the stream was restarted after a transient error.
     restarts: int = 0
-    # Possible problems that were found at the start.
+    # The last moves to other plans, by `replan()` or by the option of that name.
+    replans: Sequence[Replan] = ()
+    # Possible problems that were found.
     warnings: Sequence[str] = ()
     queries: Mapping[str, QueryStatus] = field(default_factory=dict)
     # The state of slices and levels, and how many partials the last batch combined.
@@ -88,6 +104,8 @@ class Meter:
 
     def __init__(self) -> None:
         self._batches: deque[_Batch] = deque(maxlen=_BATCHES)
+        # How many batches had rows.
+        self.batches = 0
         self._lock = threading.Lock()
 
     def add_batch(self, report: Report, arrived: Arrived) -> None:
@@ -102,6 +120,7 @@ class Meter:
             )
             with self._lock:
                 self._batches.append(batch)
+                self.batches += 1
 
     def measurement(self) -> Measurement | None:
         """Returns the rate, live keys and shares of filters; None before a batch had rows."""
@@ -149,6 +168,7 @@ class Figures:
         self._batches = self._rows_in = self._rows_before = 0
         self.restarts = 0
         self.warnings: list[str] = []
+        self.replans: deque[Replan] = deque(maxlen=_REMEMBERED_REPLANS)
         self._report: Report = {}
         self._seen: set[int] = set()
         self._last_timestamp: str | None = None
@@ -240,6 +260,7 @@ class Figures:
                 refused=refused,
                 dropped=dropped or {},
                 restarts=self.restarts,
+                replans=tuple(self.replans),
                 warnings=tuple(self.warnings),
                 queries=queries,
                 levels=state.levels,

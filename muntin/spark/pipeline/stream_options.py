@@ -22,7 +22,9 @@ class StreamOptions:
     divided
     into `buckets` of keys at the first start on a checkpoint; by default there is one for each
     partition of state, and at most 32. If a query fails, the stream does,
-    too, unless `on_error` is "drop query": then the other queries continue.
+    too, unless `on_error` is "drop query": then the other queries continue. With `replan`, say 0.2,
+    the stream moves by itself to the plan that is now the cheapest for its measured rate and keys,
+    whenever the plan that runs costs more by that share.
     """
 
     strategy: str = STEADY
@@ -34,8 +36,14 @@ class StreamOptions:
     retain: Duration = 0
     buckets: int | None = None
     on_error: str = STOP
+    replan: float | None = None
 
     def __post_init__(self) -> None:
+        if self.replan is not None and not self.replan >= 0:
+            raise RunError(
+                f"replan is a share of the cost that is not negative, such as 0.2, and this is "
+                f"{self.replan!r}"
+            )
         if self.on_error not in (STOP, DROP_QUERY):
             raise RunError(f'on_error is "{STOP}" or "{DROP_QUERY}", not {self.on_error!r}')
 

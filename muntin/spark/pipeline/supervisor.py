@@ -8,6 +8,7 @@ from muntin.spark.engine.session_kind import is_session_lost
 from muntin.spark.pipeline.failing_queries import drop_failing
 from muntin.spark.pipeline.reports import emitted_watermark
 from muntin.spark.pipeline.runner import Runner
+from muntin.spark.pipeline.stream_planner import StreamPlanner
 
 log = logging.getLogger("muntin")
 
@@ -15,16 +16,17 @@ log = logging.getLogger("muntin")
 _INTERVAL_S = 0.5
 
 
-def watch(runner: Runner) -> None:
+def watch(runner: Runner, planner: StreamPlanner) -> None:
     """Watch a pipeline in a thread of its own, until the pipeline is over."""
-    threading.Thread(target=Supervisor(runner).watch, daemon=True).start()
+    threading.Thread(target=Supervisor(runner, planner).watch, daemon=True).start()
 
 
 class Supervisor:
     """Checks what runs, now and then and when it ends."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, planner: StreamPlanner) -> None:
         self._runner = runner
+        self._planner = planner
         self._launcher = runner.launcher
 
     def watch(self) -> None:
@@ -49,6 +51,7 @@ class Supervisor:
         launcher.watcher.catch_up(launcher.run.reports)
         if launcher.run.query.isActive:
             self._remove_empty_trees()
+            self._planner.replan_if_due()
             return
         failure = launcher.failure()
         if failure is None or not (launcher.restart(failure) or drop_failing(launcher, failure)):

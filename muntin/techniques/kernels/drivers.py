@@ -1,4 +1,4 @@
-"""Drivers that run any algorithm over many partials in one call.
+"""Drivers that run any algorithm, or a monoid alone, over many partials in one call.
 
 A driver and an algorithm are compiled into one piece of machine code, so that a slide costs a few
 nanoseconds instead of the 700 of a call.
@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from muntin.techniques.kernels.bound_names import evict, insert, load, query, start, store
+    from muntin.techniques.kernels.bound_names import (
+        combine,
+        evict,
+        insert,
+        load,
+        query,
+        start,
+        store,
+    )
 
 
 def fold(values: Any, lows: Any, highs: Any, answers: Any) -> None:
@@ -63,3 +71,14 @@ def slide(memory: Any, cursor: Any, values: Any, count: int, sizes: Any, answers
             partial = query(memory, cursor, min(sizes[slot], held), slot)
             store(answers, index * len(sizes) + slot, partial)
     return cursor
+
+
+def scatter(values: Any, rows: Any, groups: Any, totals: Any) -> None:
+    """`totals[groups[i]] ⊕= values[rows[i]]` for each i in order; without `rows`, `values[i]`.
+
+    The caller fills `totals` with the identity.
+    """
+    for index in range(len(groups)):
+        row = index if rows is None else rows[index]
+        group = groups[index]
+        store(totals, group, combine(load(totals, group), load(values, row)))
