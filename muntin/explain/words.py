@@ -181,7 +181,7 @@ def explain_choice(plan: Plan) -> str:
     if not readings:
         return ""
     grouping = max(readings, key=lambda candidate: len(readings[candidate]))
-    common = slicing(windows[grouping])
+    common = slicing(windows[grouping], plan.workload)
     mean = plan.rate / live_pairs(common.rate, rate=plan.rate, keys=plan.keys)
     events = f"{mean:.1f} events" if mean < 10 else f"{amount(mean)} events"
     if len(readings[grouping]) == 1:

@@ -168,13 +168,13 @@ def _width(levels: Sequence[Window], slicing: Slicing) -> float:
 
 
 def move_all_to_slices(plan: Plan) -> Plan:
-    """Returns the plan with all periodic windows reading slices, never records.
+    """Returns the plan with all periodic windows reading slices, unless Cutty slicing is asked for.
 
     A query stays in the tree in which it runs, so whether it reads slices or records must not
     depend on the other queries or on the rate.
     """
     parts = (part for tree in plan.data_trees for part in plan.queries_of(tree).values())
-    periodic = [part for part in parts if part.is_periodic]
+    periodic = [part for part in parts if plan.workload.reads_slices(part)]
     return move_to_slices(plan, periodic) if periodic else plan
 
 
@@ -269,6 +269,9 @@ def move_to_slices(plan: Plan, guests: Collection[Query]) -> Plan:
     left = [query for query in parts_of(plan.queries) if query.name not in names]
     trees = [tree.restrict_to(left) for tree in plan.data_trees]
     return plan.with_trees(
-        periodic=(*plan.periodic_trees, *shared(plan.workload_of(guests)).periodic_trees),
+        periodic=(
+            *plan.periodic_trees,
+            *shared(plan.workload_of(guests).without_records).periodic_trees,
+        ),
         data=(tree for tree in trees if tree.nodes),
     )

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import muntin as mt
 from benchmarks.harness.sets import SETS
 from muntin.model.time import HOUR, MINUTE
-from muntin.optimizer.edges import slicing
+from muntin.optimizer.edges import SLICINGS
 from muntin.optimizer.plan_for_stream import levels_for, plan_for_stream
 from tests.support.examples import examples
 from tests.support.window_sets import windows as any_windows
@@ -68,13 +68,14 @@ def test_every_strategy_says_the_levels_that_run():
 @given(
     windows=st.lists(any_windows(most=40), min_size=1, max_size=5, unique=True),
     scale=st.sampled_from([1, 90]),
+    name=st.sampled_from(["panes", "pairs"]),
 )
-def test_levels_are_nested_and_edges_of_slices(windows, scale):
+def test_levels_are_nested_and_edges_of_slices(windows, scale, name):
     windows = [
         mt.Window(size=w.size * scale * MINUTE, slide=w.slide * MINUTE, offset=w.offset * MINUTE)
         for w in windows
     ]
-    slices = slicing(windows)
+    slices = SLICINGS[name](windows)
     levels = levels_for(windows, slices)
     for finer, level in zip((None, *levels), levels, strict=False):
         assert level.is_tumbling

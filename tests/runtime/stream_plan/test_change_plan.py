@@ -131,6 +131,7 @@ def test_answers_are_whole_and_said_once_whatever_changes(cells, data):
     watched = Watched(
         queries,
         strategy=data.draw(st.sampled_from(sorted(STRATEGIES.keys() - {"exact"}))),
+        slicing=data.draw(st.sampled_from([None, "panes", "pairs"])),
         delay=delay,
         retain=data.draw(st.sampled_from([0, 0, 12, 40])) * UNIT,
         buckets=data.draw(st.sampled_from([1, 3])),
