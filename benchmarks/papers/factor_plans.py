@@ -9,8 +9,9 @@ from benchmarks.harness.clocks import cpu_seconds
 from benchmarks.harness.report import Experiment, Lines
 from benchmarks.papers.factor_settings import SETTINGS
 from muntin.measure.progress import Steps
+from muntin.model.prices import WINDOW_READS
 from muntin.model.windows import Window
-from muntin.optimizer.cost_models import WindowReads, common_period
+from muntin.optimizer.cost_models import MODELS, WindowReads, common_period
 from muntin.optimizer.coverage import min_cost_forest
 from muntin.optimizer.exact import MOST_IN_GRAPH, cheapest_forest
 from muntin.optimizer.factor_windows import with_factor_windows
@@ -74,7 +75,7 @@ def run(
 def plan_set(windows: Sequence[Window], tumbling: bool, solve: bool) -> PlannedSet:
     """Plans one window set. As in the paper, tumbling windows read windows that partition them,
     and hopping ones those that cover them."""
-    reads = WindowReads(eta=1, period=common_period(windows))
+    reads = WindowReads(eta=1, period=common_period(windows), model=MODELS[WINDOW_READS])
 
     def harmless(window: Window) -> bool:
         return not tumbling

@@ -36,6 +36,7 @@ def plan(
     prices: Prices | str | Path = SHIPPED,
     sample: Data = None,
     technique: str | None = None,
+    slicing: str | None = None,
     latency: bool = False,
     approximate: bool = False,
 ) -> Plan:
@@ -48,8 +49,9 @@ def plan(
     else are 1000 and 1. `prices` may be a file that `muntin calibrate` wrote, or the name of a
     paper's cost model: "factor_windows", "weave_share" or "triweave". `technique` is the technique
     of all periodic windows; with `latency`, techniques are chosen by the worst time of a single
-    answer. With `approximate`, sketches are shared whose answers may differ from Spark's within
-    their error bounds; without, Spark alone answers them.
+    answer. `slicing` is where events are cut for periodic windows, "panes", "pairs" or "cutty";
+    without it, the cheaper slices are chosen. With `approximate`, sketches are shared whose answers
+    may differ from Spark's within their error bounds; without, Spark alone answers them.
     """
     misread: dict[str, str] = {}
     if isinstance(queries, Mapping):
@@ -57,7 +59,9 @@ def plan(
         queries, misread = read.queries, read.misread_reasons()
         if sample is None and not any(frame.isStreaming for frame in read.frames.values()):
             sample = read.data
-    options = PlanOptions(technique=technique, latency=latency, approximate=approximate)
+    options = PlanOptions(
+        technique=technique, slicing=slicing, latency=latency, approximate=approximate
+    )
     work = workload(queries, prices=read_prices(prices), options=options)
     work = normalise(work, strategy)
     if sample is not None and (rate is None or keys is None):
@@ -78,6 +82,7 @@ def run(
     *,
     strategy: str = DEFAULT,
     technique: str | None = None,
+    slicing: str | None = None,
     latency: bool = False,
     approximate: bool = False,
 ) -> Results:
@@ -87,14 +92,16 @@ def run(
     If the best plan depends on how dense the events are, it looks at their first rows.
 
     `data` is a DataFrame, a mapping from relation names to DataFrames, or nothing: then relations
-    are looked up in the active session. `technique`, `latency` and
+    are looked up in the active session. `technique`, `slicing`, `latency` and
     `approximate` are as in `plan`.
     """
     if isinstance(queries, Plan):
         chosen = queries
         relations = Relations(data, chosen.queries, for_later=True)
     else:
-        options = PlanOptions(technique=technique, latency=latency, approximate=approximate)
+        options = PlanOptions(
+            technique=technique, slicing=slicing, latency=latency, approximate=approximate
+        )
         work = workload(queries, options=options)
         work = normalise(work, strategy)
         relations = Relations(data, work.queries, for_later=True)
@@ -109,6 +116,7 @@ def share(
     *,
     strategy: str = DEFAULT,
     technique: str | None = None,
+    slicing: str | None = None,
     latency: bool = False,
     approximate: bool = False,
 ) -> Results:
@@ -117,10 +125,12 @@ def share(
     Each is a `groupBy` with a `window(...)` over any DataFrame, and may have `select`, `filter`,
     `withColumn`, `withColumnRenamed` and `drop` above it, and an `orderBy` with a `limit`. One that
     cannot share is passed on as it is; `results.plan.explain()` says why. `strategy`, `technique`,
-    `latency` and `approximate` are as in `run`.
+    `slicing`, `latency` and `approximate` are as in `run`.
     """
     read = read_frames(frames)
-    options = PlanOptions(technique=technique, latency=latency, approximate=approximate)
+    options = PlanOptions(
+        technique=technique, slicing=slicing, latency=latency, approximate=approximate
+    )
     work = workload(read.queries, options=options)
     work = normalise(work, strategy)
     relations = Relations(read.data, work.queries, for_later=True)

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from muntin.cli.paths import check_folder, check_input, is_remote
 from muntin.errors import RunError, nearest
 from muntin.model.query import PlainQuery, Query, tables_of
+from muntin.optimizer.edges import SLICINGS
 from muntin.optimizer.strategies import DEFAULT, STEADY, STRATEGIES
 from muntin.spark.files import FORMATS, INPUT_FORMATS, InputFormat, check_format
 from muntin.spark.session import SparkOptions
@@ -71,6 +72,11 @@ class PlanningOptions:
         show_default="chosen by the plan",
         **_names(TECHNIQUES),
     )
+    slicing: str | None = option(
+        help=f"Where events are cut for periodic windows: {', '.join(SLICINGS)}.",
+        show_default="chosen by the plan",
+        **_names(SLICINGS),
+    )
     latency: bool = flag("Choose techniques that never take long for one answer.")
     approximate: bool = flag(
         "Share sketches, too, whose answers may differ from Spark's within their errors."
@@ -81,6 +87,7 @@ class PlanningOptions:
         return {
             "strategy": self.strategy or default_strategy,
             "technique": self.technique,
+            "slicing": self.slicing,
             "latency": self.latency,
             "approximate": self.approximate,
         }

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from muntin.model.passes import Engine
 from muntin.model.plan import Plan
+from muntin.model.prices import PAPERS
 from muntin.model.query import Family, Grouping
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
 from muntin.model.trees import Tree, TreeNode
@@ -117,6 +118,9 @@ def cpu(plan: Plan, value: float) -> str:
 
 def units(plan: Plan) -> str:
     """Returns an explanation of the units of costs."""
+    paper = next((name for name, each in PAPERS.items() if each == plan.workload.prices), None)
+    if paper is not None:
+        return f"costs are those of the paper's model {paper}: 1 op is an event read or a combine"
     return (
         f"{OPERATION}, about {plan.workload.prices.nanoseconds:.2g} ns; CPU s/h is CPU seconds "
         f"for each hour of events"
@@ -181,7 +185,7 @@ def explain_choice(plan: Plan) -> str:
     if not readings:
         return ""
     grouping = max(readings, key=lambda candidate: len(readings[candidate]))
-    common = slicing(windows[grouping])
+    common = slicing(windows[grouping], plan.workload)
     mean = plan.rate / live_pairs(common.rate, rate=plan.rate, keys=plan.keys)
     events = f"{mean:.1f} events" if mean < 10 else f"{amount(mean)} events"
     if len(readings[grouping]) == 1:

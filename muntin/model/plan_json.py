@@ -43,6 +43,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "plain_cost": plan.plain_cost,
         "technique": workload.options.technique,
         "latency": workload.options.latency,
+        **({"slicing": workload.options.slicing} if workload.options.slicing else {}),
         **({"approximate": True} if workload.options.approximate else {}),
         "queries": [query_to_json(query) for query in plan.queries],
         "computed": [_text_to_json(relation) for relation in plan.stored_relations],
@@ -67,6 +68,7 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
         computed=frozenset(_text_from_json(relation) for relation in data.get("computed", ())),
         options=PlanOptions(
             technique=data.get("technique"),
+            slicing=data.get("slicing"),
             latency=data.get("latency", False),
             approximate=data.get("approximate", False),
         ),

@@ -30,6 +30,8 @@ class Prices:
     handed: float = 120.0
     column: float = 20.0
     sliced: float = 6.0
+    # A further progression of edges, among which the slice of an event is found.
+    progression: float = 1.0
     # A partial that is folded into coarser slices or fewer keys, and one that is packed, moved and
     # put in order for the runtime.
     folded: float = 15.0

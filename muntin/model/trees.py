@@ -7,6 +7,7 @@ as they arrive (Cutty). Both have the interface of `Tree`.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from math import isqrt
 from typing import Self
 
 from muntin.aggregates.aggregate import Aggregate
@@ -19,6 +20,13 @@ from muntin.model.windows import Edges, Slicing, Window
 
 # The technique that combines all partials of every window; the default of a node.
 RECALC = "recalc"
+# The technique that combines each partial a few times, however long windows are, in their order.
+QUEUE = "two_stacks_lite"
+# The same in steps, so that no single answer waits for many combines.
+QUEUE_IN_STEPS = "daba"
+_IN_STEPS = frozenset({QUEUE_IN_STEPS, "daba_lite"})
+# The techniques whose stacks a stream keeps from batch to batch.
+STACKS = frozenset({"two_stacks", QUEUE}) | _IN_STEPS
 # The grains in the gap of a session in a stream. A session is answered when the grain after it
 # ends.
 _GRAINS_IN_A_GAP = 8
@@ -95,6 +103,12 @@ class Node(TreeNode):
             and self.parent.is_worth_picking_for(self.window)
             and all(aggregate.definition.idempotent for aggregate in self.aggregates)
         )
+
+    @property
+    def has_stacks(self) -> bool:
+        """Whether a stream keeps two stacks for the window; else each answer reads slices."""
+        named = {name for names in self.techniques for name in names}
+        return bool(named) and named <= STACKS and not self.window.grows
 
     def without_costs(self) -> Self:
         """Returns the node without costs and techniques."""
@@ -325,6 +339,37 @@ class PeriodicTree(Tree):
         if node.window in self.levels:
             return self.levels.index(node.window) + 1
         return 0 if node.parent not in self.levels else self.levels.index(node.parent) + 1
+
+    @cached_property
+    def readers(self) -> dict[int, tuple[Node, ...]]:
+        """The nodes that answer queries, by the number of the finest level that they read."""
+        readers: dict[int, tuple[Node, ...]] = {}
+        for node in self.nodes:
+            if node.queries:
+                level = self.level_of(node)
+                readers[level] = (*readers.get(level, ()), node)
+        return readers
+
+    def suffix_cell(self, node: Node) -> int | None:
+        """Returns the width of the cells by which the suffixes of a node's stacks are made in two
+        steps; None if they are made at once.
+
+        There are about as many cells in a block as intervals begin in a cell; if levels have such
+        cells, theirs are taken, since these are there to be read.
+        """
+        window = node.window
+        if _IN_STEPS.isdisjoint(name for names in node.techniques for name in names):
+            return None
+        block = -(-window.size // window.slide) * window.slide
+        fitting = [
+            level.size
+            for level in self.levels
+            if level.size % window.slide == block % level.size == 0
+            and (window.offset - level.offset) % level.size == 0
+        ]
+        if not fitting:
+            return window.slide * isqrt(block // window.slide)
+        return min(fitting, key=lambda cell: cell // window.slide + block // cell)
 
     @property
     def level_names(self) -> tuple[str, ...]:

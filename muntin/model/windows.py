@@ -297,6 +297,11 @@ class Slicing:
         """The width of the slices, or None if they differ."""
         return self.edges[0].period if len(self.edges) == 1 else None
 
+    @property
+    def further_progressions(self) -> int:
+        """How many progressions of edges there are beyond the first."""
+        return len(self.edges) - 1
+
     def cuts(self, window: Window) -> bool:
         """Whether every begin and end of `window` is an edge."""
         begins = Edges(period=window.slide, phase=window.offset)

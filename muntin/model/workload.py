@@ -18,6 +18,8 @@ class PlanOptions:
 
     # The technique that every periodic window must use; None leaves the choice to the planner.
     technique: str | None = None
+    # The slicing of periodic windows, by its name in `optimizer.edges.SLICINGS`; None: the cheaper.
+    slicing: str | None = None
     # Whether to choose techniques by the worst time of a single answer, not by total work.
     latency: bool = False
     # Whether answers may differ from Spark's within an error bound; see `optimizer.normalise`.
@@ -27,11 +29,14 @@ class PlanOptions:
         """Returns these options; those that are not set are taken from `other`."""
         return PlanOptions(
             technique=self.technique or other.technique,
+            slicing=self.slicing or other.slicing,
             latency=self.latency or other.latency,
             approximate=self.approximate or other.approximate,
         )
 
 
+# The slicing that cuts at the begins of windows alone.
+CUTTY = "cutty"
 NO_OPTIONS = PlanOptions()
 
 
@@ -159,12 +164,31 @@ class Workload:
     @cached_property
     def periodic_queries(self) -> tuple[Query, ...]:
         """The queries that slices of time can answer, one for each grouping set."""
-        return tuple(query for query in parts_of(self.queries) if query.is_periodic)
+        return tuple(query for query in parts_of(self.queries) if self.reads_slices(query))
 
     @cached_property
     def data_window_queries(self) -> tuple[Query, ...]:
-        """The queries with data windows or user-defined aggregates."""
-        return tuple(query for query in parts_of(self.queries) if not query.is_periodic)
+        """The queries that read records: those with data windows or user-defined aggregates, and
+        those that are cut at begins alone."""
+        return tuple(query for query in parts_of(self.queries) if not self.reads_slices(query))
+
+    def reads_slices(self, query: Query) -> bool:
+        """Whether a query is answered from slices of time, and not from records.
+
+        Under Cutty slicing, a window whose size is no multiple of its slide ends inside a slice, so
+        it is answered as records arrive.
+        """
+        if not query.is_periodic:
+            return False
+        window = query.periodic_window
+        return self.options.slicing != CUTTY or window.size % window.slide == 0
+
+    @property
+    def without_records(self) -> "Workload":
+        """The workload with slices for all periodic queries, also where Cutty was asked for."""
+        if self.options.slicing != CUTTY:
+            return self
+        return replace(self, options=replace(self.options, slicing="pairs"))
 
     @property
     def plain_queries(self) -> tuple[PlainQuery, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 
 from muntin.aggregates.aggregate import Aggregate, Component
 from muntin.model.data_windows import DataWindow, Session
+from muntin.model.prices import Prices
 from muntin.model.query import Grouping
 from muntin.model.time import SECOND
 from muntin.model.windows import Slicing, Window
@@ -33,12 +34,14 @@ def cut_cost(slicing: Slicing, workload: Workload, *, columns: int) -> float:
     Spark's GROUP BY makes them, or the compiled slicer where that is cheaper, which needs so many
     `columns` of an event.
     """
-    return cutting_cost(partials_per_second(slicing, workload), workload, columns=columns)
-
-
-def cutting_cost(handed: float, workload: Workload, *, columns: int) -> float:
-    """Returns the cost of reading events and of handing over `handed` partials per second."""
     prices, rate = workload.prices, workload.rate
+    handed = partials_per_second(slicing, workload)
+    found = slicing.further_progressions * prices.progression * rate
+    return found + cutting_cost(handed, prices, rate, columns=columns)
+
+
+def cutting_cost(handed: float, prices: Prices, rate: float, *, columns: int) -> float:
+    """Returns the cost of reading events and of handing over `handed` partials per second."""
     grouped = prices.event * rate + prices.partial * handed
     sliced = (prices.handed + columns * prices.column + prices.sliced) * rate
     return prices.packed * handed + min(grouped, sliced)

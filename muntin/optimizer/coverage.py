@@ -47,8 +47,8 @@ def choices(
     return graph
 
 
-# Which window each of some windows reads.
-Growth = Callable[[Sequence[Window], WindowReads, Harmless], Forest]
+# Returns which window, or the stream, each of some windows reads.
+ForestBuilder = Callable[[Sequence[Window], WindowReads, Harmless], Forest]
 
 
 def min_cost_forest(windows: Iterable[Window], reads: WindowReads, is_harmless: Harmless) -> Forest:
@@ -78,12 +78,12 @@ def coverage(workload: Workload) -> Plan:
     return plan_by_forest("coverage", workload, min_cost_forest)
 
 
-def plan_by_forest(strategy: str, workload: Workload, grow: Growth) -> Plan:
-    """Plans one tree per grouping, in which windows read what `grow` chooses for them."""
+def plan_by_forest(strategy: str, workload: Workload, build: ForestBuilder) -> Plan:
+    """Plans one tree per grouping, in which windows read what `build` chooses for them."""
 
     def forest(nodes: tuple[Node, ...]) -> Forest:
         windows = [node.window for node in nodes]
-        return grow(windows, window_reads(windows, workload), harmless_nodes(nodes))
+        return build(windows, window_reads(windows, workload), harmless_nodes(nodes))
 
     return plan_of(
         strategy,

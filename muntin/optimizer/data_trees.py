@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import exp
 
 from muntin.aggregates.aggregate import Aggregate
+from muntin.errors import PlanError
 from muntin.model.data_windows import CountWindow, Custom, DataWindow, Session, Threshold
 from muntin.model.passes import Engine
 from muntin.model.plan import Plan, cost_of
@@ -14,6 +15,7 @@ from muntin.model.trees import DataNode, DataTree
 from muntin.model.windows import CumulateWindow, Window
 from muntin.model.workload import Workload
 from muntin.optimizer import costs
+from muntin.optimizer.edges import slicing_by_name
 
 # The tree of windows that look at every record.
 _RECORDS = "records"
@@ -78,6 +80,19 @@ def move_into_data_trees(plan: Plan, workload: Workload) -> Plan:
                 data=(joined if tree is host else tree for tree in plan.data_trees),
             )
     return plan
+
+
+def check_slicing(workload: Workload) -> None:
+    """Raises an error if the slicing that the user named does not exist or cannot serve a query."""
+    if workload.options.slicing is None:
+        return
+    slicing_by_name(workload.options.slicing)
+    for query in workload.data_window_queries:
+        if query.is_periodic and query.part_of is not None:
+            raise PlanError(
+                f"query {query.whole_query.name!r}: grouping sets are answered from slices, and "
+                f"{query.window} ends inside a slice of 'cutty'; 'pairs' can serve it"
+            )
 
 
 def sharing_group(query: Query) -> str:

@@ -1,6 +1,7 @@
 """Finds the edges of many windows, as few progressions, counts them, and cuts slices at them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from math import gcd, lcm
@@ -8,8 +9,12 @@ from math import gcd, lcm
 import numpy as np
 
 from muntin.errors import PlanError, nearest
+from muntin.model.prices import SHIPPED, Prices
 from muntin.model.time import SECOND
-from muntin.model.windows import Edges, Slicing, Window
+from muntin.model.windows import QUEUE_COMBINES, Edges, Slicing, Window
+from muntin.model.workload import ASSUMED_KEYS, ASSUMED_RATE, Workload
+from muntin.optimizer import costs
+from muntin.optimizer.cost_models import MODELS
 
 # A composite slide of up to this many slots is counted by bit set; up to the second number it is if
 # the formula has too many terms.
@@ -19,11 +24,10 @@ _LARGEST_COMPOSITE = 1 << 22
 _MOST_TERMS = 1 << 10
 # The most progressions whose share an estimate computes.
 _MOST_ESTIMATED = 1 << 11
-# Finding the latest edge costs a division per progression and event. A grid costs one, so up to
-# this factor finer, or in place of more progressions than the second figure, the grid is cheaper.
-_GRID_FACTOR = 2.0
+# A few of the densest progressions may show that the grid is cheaper.
 _FEW_PROGRESSIONS = 8
-_MOST_PROGRESSIONS = 32
+# The columns of an event that slices are made of: time, a key and a value.
+_COLUMNS = 3
 # The search for passes asks for the same slices over and over.
 _MOST_REMEMBERED = 1 << 12
 
@@ -168,65 +172,125 @@ def edge_rate(edges: Iterable[Edges]) -> float:
     return SECOND * (estimated_rate(edges) if count is None else count / period)
 
 
-def slicing(windows: Iterable[Window]) -> Slicing:
-    """Returns slices cut at every begin and end: on a grid if that is cheaper, else only there."""
-    return _slicing_at(edges_of(windows))
+@dataclass(frozen=True, kw_only=True)
+class SlicesCost:
+    """What slices cost, by which a slicing is chosen where the user names none."""
+
+    prices: Prices
+    # Events per second, and live keys.
+    rate: float
+    keys: float
+    # The operations of the windows, or of other slices, on a partial.
+    combines: float
+
+    def of(self, progressions: int, per_second: float) -> float:
+        """Returns the cost of slices, by their number per second and that of their progressions."""
+        model = MODELS[self.prices.model]
+        partials = model.pairs(per_second, rate=self.rate, keys=self.keys)
+        found = self.prices.progression * (progressions - 1) * self.rate
+        made = costs.cutting_cost(partials, self.prices, self.rate, columns=_COLUMNS)
+        return found + made + self.combines * partials
 
 
-def common_slicing(slicings: Iterable[Slicing]) -> Slicing:
-    """Returns slices cut at every edge of some slicings."""
+def _slices_cost(workload: Workload, combines: float) -> SlicesCost:
+    return SlicesCost(
+        prices=workload.prices, rate=workload.rate, keys=workload.keys, combines=combines
+    )
+
+
+def slicing(windows: Sequence[Window], workload: Workload) -> Slicing:
+    """Returns the slices of windows: those that the user named, or else the cheaper ones of panes
+    and pairs.
+
+    Under `cutty` it is asked about windows that are cut alike by pairs.
+    """
+    name = workload.options.slicing
+    if name is not None:
+        return panes(windows) if name == "panes" else pairs(windows)
+    read = sum(min(window.overlap, QUEUE_COMBINES) for window in windows)
+    return _cheaper_slicing(edges_of(windows), _slices_cost(workload, read))
+
+
+def common_slicing(slicings: Iterable[Slicing], workload: Workload | None = None) -> Slicing:
+    """Returns slices cut at every edge of some slicings: on a grid if the user named panes, or if
+    that is cheaper for a workload."""
     slicings = list(dict.fromkeys(slicings))
     if len(slicings) == 1:
         return slicings[0]
-    return _slicing_at(distinct(edge for slicing in slicings for edge in slicing.edges))
+    every = distinct(edge for slicing in slicings for edge in slicing.edges)
+    name = None if workload is None else workload.options.slicing
+    if name == "panes":
+        return _panes_at(every)
+    if name is not None:
+        return _pairs_at(every)
+    if workload is None:
+        cost = SlicesCost(prices=SHIPPED, rate=ASSUMED_RATE, keys=ASSUMED_KEYS, combines=0.0)
+    else:
+        cost = _slices_cost(workload, workload.prices.folded * len(slicings))
+    return _cheaper_slicing(every, cost)
 
 
 @lru_cache(_MOST_REMEMBERED)
-def _slicing_at(edges: tuple[Edges, ...]) -> Slicing:
-    cell = grid(edges)
-    uniform = Slicing(edges=(cell,), rate=SECOND / cell.period)
-    # A few of the edges may be enough to see that the grid is not much finer.
-    densest = sorted(edges)[:_FEW_PROGRESSIONS]
-    if len(edges) > _MOST_PROGRESSIONS or uniform.rate <= _GRID_FACTOR * edge_rate(densest):
+def _cheaper_slicing(edges: tuple[Edges, ...], cost: SlicesCost) -> Slicing:
+    """Returns panes, or pairs if the slices that they save are worth more than finding them."""
+    uniform = _panes_at(edges)
+    least = cost.of(1, uniform.rate)
+    densest = edge_rate(sorted(edges)[:_FEW_PROGRESSIONS])
+    if uniform.rate <= densest or least <= cost.of(len(edges), densest):
         return uniform
-    rate = edge_rate(edges)
-    return uniform if uniform.rate <= _GRID_FACTOR * rate else Slicing(edges=edges, rate=rate)
+    exact = _pairs_at(edges)
+    return exact if cost.of(len(edges), exact.rate) < least else uniform
+
+
+def _panes_at(edges: tuple[Edges, ...]) -> Slicing:
+    cell = grid(edges)
+    return Slicing(edges=(cell,), rate=SECOND / cell.period)
+
+
+@lru_cache(_MOST_REMEMBERED)
+def _pairs_at(edges: tuple[Edges, ...]) -> Slicing:
+    return Slicing(edges=edges, rate=edge_rate(edges))
 
 
 def panes(windows: Iterable[Window]) -> Slicing:
     """Cuts into slices of one width that fit every begin and every end."""
-    cell = grid(edges_of(windows))
-    return Slicing(edges=(cell,), rate=SECOND / cell.period)
+    return _panes_at(edges_of(windows))
 
 
 def pairs(windows: Iterable[Window]) -> Slicing:
     """Cuts at every begin and every end only: at most two cuts per slide and window."""
-    edges = edges_of(windows)
-    return Slicing(edges=edges, rate=edge_rate(edges))
+    return _pairs_at(edges_of(windows))
 
 
 def begins(windows: Iterable[Window]) -> Slicing:
-    """Cuts at every begin only.
+    """Cuts at every begin only, as Cutty does.
 
-    An end is then answered from a slice that is still open, so a tree of stored slices cannot use
-    it where a size is not a multiple of its slide.
+    An end is then answered from a slice that is still open. Stored slices cannot do that, so
+    windows whose size is no multiple of their slide read records (`Workload.reads_slices`).
     """
-    edges = distinct(Edges(period=window.slide, phase=window.offset) for window in windows)
-    return Slicing(edges=edges, rate=edge_rate(edges))
+    return _pairs_at(
+        distinct(Edges(period=window.slide, phase=window.offset) for window in windows)
+    )
 
 
 SLICINGS: dict[str, Callable[[Iterable[Window]], Slicing]] = {
     "panes": panes,
     "pairs": pairs,
-    "begins": begins,
+    "cutty": begins,
 }
+
+
+def slicing_by_name(name: str) -> Callable[[Iterable[Window]], Slicing]:
+    """Returns the function of a slicing; raises an error if there is none of that name."""
+    if name not in SLICINGS:
+        raise PlanError(f"no slicing is called {name!r}; {nearest(name, list(SLICINGS))}")
+    return SLICINGS[name]
 
 
 def partials_per_window(slicing: str, window: Window) -> int:
     """Returns how many partials make up one interval of a window (Incremental MQO, table 1)."""
+    slicing_by_name(slicing)
     whole, rest = divmod(window.size, window.slide)
-    if slicing not in SLICINGS:
-        raise PlanError(f"no slicing is called {slicing!r}; {nearest(slicing, list(SLICINGS))}")
     if not rest:
         return whole
     if slicing == "panes":

@@ -65,7 +65,7 @@ def cheapest_partition(count: int, cost_of: Callable[[tuple[int, ...]], float]) 
 def exact(workload: Workload) -> Plan:
     """Plans the cheapest grouping into flat trees, by the runtime's cost model."""
 
-    def grow(queries: tuple[Query, ...]) -> list[PeriodicTree]:
+    def build_trees(queries: tuple[Query, ...]) -> list[PeriodicTree]:
         nodes = nodes_of(queries)
         alone = [tree_of(queries[0].grouping, [node], workload).cost for node in nodes]
         answers = [
@@ -79,7 +79,7 @@ def exact(workload: Workload) -> Plan:
             few = [nodes[i] for i in part]
             if len(few) == 1:
                 return alone[part[0]]
-            cut = slicing(node.window for node in few)
+            cut = slicing([node.window for node in few], workload)
             read = sum(
                 costs.combine_cost(cut, node.window, node.aggregates, workload) for node in few
             )
@@ -94,7 +94,7 @@ def exact(workload: Workload) -> Plan:
             for part in cheapest_partition(len(nodes), flat_cost)
         ]
 
-    return plan_of("exact", workload, grow)
+    return plan_of("exact", workload, build_trees)
 
 
 def cheapest_forest(
@@ -167,10 +167,12 @@ def _solve(
 def exact_factor(workload: Workload) -> Plan:
     """Plans the cheapest factor-window graph by the paper's model, with any tumbling window."""
 
-    def grow(windows: Sequence[Window], reads: WindowReads, is_harmless: Harmless) -> Forest:
+    def build_forest(
+        windows: Sequence[Window], reads: WindowReads, is_harmless: Harmless
+    ) -> Forest:
         offered = set(tumbling_closure(windows, most=MOST_IN_GRAPH + 1))
         if len({*windows, *offered}) <= MOST_IN_GRAPH:
             offered |= set(with_factor_windows(windows, reads, is_harmless))
         return cheapest_forest(windows, offered, reads, is_harmless)
 
-    return plan_by_forest("exact_factor", workload, grow)
+    return plan_by_forest("exact_factor", workload, build_forest)

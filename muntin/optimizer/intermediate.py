@@ -97,7 +97,7 @@ class ParentSearch:
 
     def _slicing(self, roots: tuple[Window, ...]) -> Slicing:
         if roots not in self._slicings:
-            self._slicings[roots] = edges.slicing(roots)
+            self._slicings[roots] = edges.slicing(roots, self._workload)
         return self._slicings[roots]
 
     def parents(self, present: set[Window]) -> dict[Window, Window | None]:
@@ -158,6 +158,9 @@ class ParentSearch:
 def best_tree(grouping: Grouping, nodes: Sequence[Node], workload: Workload) -> PeriodicTree:
     """Returns the cheapest tree found by adding and dropping windows while that pays."""
     offered = candidates(nodes)
+    if workload.options.slicing is not None:
+        slices = edges.slicing([node.window for node in nodes], workload)
+        offered = [window for window in offered if slices.cuts(window)]
     search = ParentSearch(grouping, nodes, offered, workload)
     flat: dict[Window, Window | None] = {node.window: None for node in nodes}
     present: set[Window] = set()

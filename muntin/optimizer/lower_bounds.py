@@ -30,7 +30,7 @@ def least_with_one_tree(queries: Iterable[Query], workload: Workload) -> float:
     if len(nodes) == 1 and nodes[0].window.is_tumbling and len(nodes[0].queries) == 1:
         return sum(costs.alone_cost(nodes[0].window, nodes[0].aggregates, workload))
     combines = _own_combines(nodes, workload)
-    cutting = costs.cutting_cost(handed, workload, columns=_columns(queries))
+    cutting = costs.cutting_cost(handed, prices, workload.rate, columns=_columns(queries))
     return _answers(nodes, workload, prices.answer) + cutting + combines
 
 
@@ -54,7 +54,7 @@ def least_with_two_trees(queries: Iterable[Query], workload: Workload) -> float:
     either = min(prices.answer, prices.group)
     for number, node in enumerate(finest_first):
         rest = _answers(finest_first[number:], workload, either)
-        cutting = costs.cutting_cost(handed[node.window], workload, columns=columns)
+        cutting = costs.cutting_cost(handed[node.window], prices, workload.rate, columns=columns)
         shared = cutting - scan + combines
         options.append(scan * max(2, alone + 1) + given + rest + shared)
         if not node.window.is_tumbling:
@@ -73,9 +73,9 @@ def depends_on_data(workload: Workload) -> bool:
     """
     for queries in workload.queries_by_grouping.values():
         nodes = nodes_of(queries)
-        cut = slicing(node.window for node in nodes)
         for ratio in RATIOS:
             tried = replace(workload, rate=ratio, keys=1.0)
+            cut = slicing([node.window for node in nodes], tried)
             flat = costs.cut_cost(cut, tried, columns=_columns(queries)) + sum(
                 costs.node_cost(node.window, node.aggregates, cut, tried, queries=len(node.queries))
                 for node in nodes
@@ -116,7 +116,7 @@ def _own_combines(nodes: Sequence[Node], workload: Workload) -> float:
     for node in nodes:
         window = node.window
         if sizes[window.size] == 1 and not harmless(node.aggregates):
-            cut = single_slicing(window.slide, window.offset, window.size % window.slide)
+            cut = single_slicing(window, workload)
             model = model_of(workload)
             own = model.partials_per_second(cut, workload)
             combines = model.combines_per_second(cut, window, node.aggregates, workload)

@@ -10,7 +10,7 @@ from muntin.model.workload import Workload
 from muntin.optimizer.choose_passes import choose_passes
 from muntin.optimizer.choose_techniques import check_technique, choose_techniques
 from muntin.optimizer.costs import plain_queries_cost
-from muntin.optimizer.data_trees import move_into_data_trees
+from muntin.optimizer.data_trees import check_slicing, move_into_data_trees
 from muntin.optimizer.intermediate import intermediate
 from muntin.optimizer.lower_bounds import RATIOS
 from muntin.optimizer.normalise import leave_approximate_to_spark
@@ -44,12 +44,13 @@ def leave_queries_to_spark(draft: Draft) -> Draft:
 
 
 def check_options(draft: Draft) -> Draft:
-    """Refuses a strategy or a technique that does not exist, or that cannot serve a query."""
+    """Refuses a strategy or an option that does not exist, or that cannot serve a query."""
     if draft.strategy not in STRATEGIES:
         raise PlanError(
             f"no strategy is called {draft.strategy!r}; {nearest(draft.strategy, list(STRATEGIES))}"
         )
     check_technique(draft.workload)
+    check_slicing(draft.workload)
     return draft
 
 

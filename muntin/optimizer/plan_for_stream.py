@@ -13,7 +13,7 @@ level instead.
 ```
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import gcd, isqrt
 
@@ -22,11 +22,12 @@ from muntin.model.query import Query, parts_of
 from muntin.model.time import SECOND
 from muntin.model.trees import DataTree, Node, PeriodicTree
 from muntin.model.windows import Edges, Slicing, Window
+from muntin.model.workload import Workload
 from muntin.optimizer.choose_passes import slice_in_one_pass
-from muntin.optimizer.choose_techniques import choose_techniques
 from muntin.optimizer.factor_windows import divisors
 from muntin.optimizer.strategies import shared
 from muntin.optimizer.trees import flat_tree, nodes_of, tree_of
+from muntin.optimizer.window_stacks import windows_for_stacks, with_stream_techniques
 
 # A window may hold this many partials of one level before a coarser one is added.
 _MANY = 64
@@ -44,9 +45,20 @@ def in_levels(tree: PeriodicTree, plan: Plan) -> PeriodicTree:
     nodes = {node.window: node for node in nodes_of(queries)}
     workload = plan.workload_of(queries)
     flat = tree_of(tree.grouping, nodes.values(), workload)
-    levels = levels_for(nodes, flat.slicing)
+    found = _with_levels(flat, levels_for(nodes, flat.slicing), workload)
+    stacks = windows_for_stacks(found, latency=workload.options.latency)
+    if not stacks or workload.options.technique is not None:
+        return found
+    return _with_levels(flat, levels_for(nodes, flat.slicing, stacks), workload)
+
+
+def _with_levels(
+    flat: PeriodicTree, levels: tuple[Window, ...], workload: Workload
+) -> PeriodicTree:
+    """Returns a flat tree with levels, and with each window below the coarsest that it can read."""
     if not levels:
         return flat
+    nodes = {node.window: node for node in flat.nodes}
     for window in levels:
         # What is kept for one query is there for the next: a level has all that slices have.
         queries_of = nodes[window].queries if window in nodes else ()
@@ -56,17 +68,23 @@ def in_levels(tree: PeriodicTree, plan: Plan) -> PeriodicTree:
         below = levels[: levels.index(window)] if window in levels else levels
         readable = [level for level in below if level.partitions(window)]
         parents[window] = readable[-1] if readable else None
-    hung = tree_of(tree.grouping, nodes.values(), workload, parents)
+    hung = tree_of(flat.grouping, nodes.values(), workload, parents)
     return replace(hung, levels=levels)
 
 
-def levels_for(windows: Iterable[Window], slicing: Slicing) -> tuple[Window, ...]:
-    """Returns the levels, finest first, for the windows of a tree and its slices."""
+def levels_for(
+    windows: Iterable[Window], slicing: Slicing, stacks: Collection[Window] = ()
+) -> tuple[Window, ...]:
+    """Returns the levels, finest first, for the windows of a tree and its slices.
+
+    Windows with two stacks need no level to read fewer rows, only to keep fewer.
+    """
     windows = sorted(set(windows))
     levels = _granules(windows, slicing)
+    reading = [window for window in windows if window not in stacks]
     position = 0
-    while position <= len(levels):
-        inserted = _summary(levels, position, windows, slicing)
+    while reading and position <= len(levels):
+        inserted = _summary(levels, position, reading, slicing)
         if inserted is None:
             position += 1
         else:
@@ -150,13 +168,13 @@ def _width(levels: Sequence[Window], slicing: Slicing) -> float:
 
 
 def move_all_to_slices(plan: Plan) -> Plan:
-    """Returns the plan with all periodic windows reading slices, never records.
+    """Returns the plan with all periodic windows reading slices, unless Cutty slicing is asked for.
 
     A query stays in the tree in which it runs, so whether it reads slices or records must not
     depend on the other queries or on the rate.
     """
     parts = (part for tree in plan.data_trees for part in plan.queries_of(tree).values())
-    periodic = [part for part in parts if part.is_periodic]
+    periodic = [part for part in parts if plan.workload.reads_slices(part)]
     return move_to_slices(plan, periodic) if periodic else plan
 
 
@@ -199,11 +217,21 @@ def read_slices_or_levels(plan: Plan) -> Plan:
     closed, so a window whose intervals overlap is not worth keeping for others.
     """
     trees = (_in_levels(tree, plan) for tree in plan.periodic_trees)
-    streamed = choose_techniques(slice_in_one_pass(plan.with_trees(periodic=trees)))
+    streamed = slice_in_one_pass(plan.with_trees(periodic=trees))
+    streamed = streamed.with_trees(
+        periodic=(with_stream_techniques(tree, part) for tree, part in _with_parts(streamed))
+    )
     if streamed.periodic_trees == plan.periodic_trees:
         return plan
     # The costs of other strategies are of plans that a stream does not run.
     return replace(streamed, strategy_costs={}, chosen_strategies=())
+
+
+def _with_parts(plan: Plan) -> Iterator[tuple[PeriodicTree, Workload]]:
+    """Yields each tree with the workload of its grouping."""
+    for tree in plan.periodic_trees:
+        (part,) = plan.workload_of(plan.queries_of(tree).values()).split_by_grouping
+        yield tree, part
 
 
 STREAM_STEPS: tuple[Callable[[Plan], Plan], ...] = (
@@ -241,6 +269,9 @@ def move_to_slices(plan: Plan, guests: Collection[Query]) -> Plan:
     left = [query for query in parts_of(plan.queries) if query.name not in names]
     trees = [tree.restrict_to(left) for tree in plan.data_trees]
     return plan.with_trees(
-        periodic=(*plan.periodic_trees, *shared(plan.workload_of(guests)).periodic_trees),
+        periodic=(
+            *plan.periodic_trees,
+            *shared(plan.workload_of(guests).without_records).periodic_trees,
+        ),
         data=(tree for tree in trees if tree.nodes),
     )

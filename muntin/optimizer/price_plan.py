@@ -54,7 +54,8 @@ class PassCandidate:
     @cached_property
     def slicing(self) -> Slicing:
         """Slices at the edges of all trees."""
-        return common_slicing(tree.slicing for tree in self.trees)
+        own = replace(self.workload, rate=self._events_read, keys=self._live_keys)
+        return common_slicing((tree.slicing for tree in self.trees), own)
 
     @cached_property
     def cheapest(self) -> PassCost:
@@ -91,6 +92,7 @@ class PassCandidate:
             self.workload.start_cost
             + self.skipping_cost
             + (prices.event + prices.component * further) * events
+            + prices.progression * self.slicing.further_progressions * events
             + (prices.partial + prices.column * further) * self._rows(events)
         )
         return PassCost(
@@ -127,13 +129,19 @@ class PassCandidate:
                 + (
                     prices.folded * self._rows(self._rate(tree))
                     if is_folded
-                    else prices.sliced * (1 + len(values) * _LOOKED_UP) * self._rate(tree)
+                    else self._slicing_price(tree, values) * self._rate(tree)
                 )
                 + prices.entry * sum(self._values_per_second(tree, value) for value in values)
                 for tree in self.trees
                 for values in [_sets_of_values(tree)]
             ),
         )
+
+    def _slicing_price(self, tree: PeriodicTree, values: Sequence[str]) -> float:
+        """Returns what the slicer spends on an event for a tree that keeps sets of some values."""
+        prices = self.workload.prices
+        found = prices.progression * tree.slicing.further_progressions
+        return prices.sliced * (1 + len(values) * _LOOKED_UP) + found
 
     @property
     def _is_folded(self) -> bool:

@@ -2,7 +2,7 @@
 
 A group is a staircase of windows by rising size. The slide of each is a multiple of the slide
 below, so that it can be built from the window below. Windows of equal size share a stair: the one
-with the shortest slide is materialised, the others are piggybacked on it.
+with the shortest slide is computed, and the others take some of its states (piggybacked windows).
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ def subsumable(window: Window, other: Window) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Stairs:
-    """A group: a seed, then the enclosing windows, each with those piggybacked on it."""
+    """A group: a seed, then the enclosing windows, each with its piggybacked windows."""
 
     # By rising size; the first window of a stair has the shortest slide.
     steps: tuple[tuple[Window, ...], ...]
@@ -45,13 +45,13 @@ class Stairs:
         return tuple(window for step in self.steps for window in step)
 
     @property
-    def enclosing(self) -> tuple[Window, ...]:
+    def enclosing_windows(self) -> tuple[Window, ...]:
         """The materialised windows that are built from a narrower one."""
         return tuple(step[0] for step in self.steps[1:])
 
     @property
-    def piggybacked(self) -> dict[Window, int]:
-        """For each window that is not materialised, n: it takes every n-th state of its stair."""
+    def quotients(self) -> dict[Window, int]:
+        """For each piggybacked window, q: it takes every q-th state of its stair."""
         return {window: window.slide // step[0].slide for step in self.steps for window in step[1:]}
 
     def append(self, window: Window) -> "Stairs | None":
@@ -132,11 +132,11 @@ def embed(groups: Sequence[Stairs], window: Window) -> list[Stairs]:
 def revoke(groups: Sequence[Stairs], window: Window) -> list[Stairs]:
     """Returns the groups without a window.
 
-    Windows that were piggybacked on it or built from it are embed again.
+    Windows that took its states or were built from it are embedded again.
     """
     if not any(window in group.windows for group in groups):
         raise PlanError(f"there is no window {window} to revoke")
-    kept: list[Stairs] = []
+    remaining: list[Stairs] = []
     orphans: list[Window] = []
     for group in groups:
         rest = group.without(window) if window in group.windows else group
@@ -145,10 +145,10 @@ def revoke(groups: Sequence[Stairs], window: Window) -> list[Stairs]:
             orphans.append(orphan)
             rest = rest.without(orphan)
         if rest is not None:
-            kept.append(rest)
+            remaining.append(rest)
     for orphan in sorted(orphans):
-        kept = embed(kept, orphan)
-    return kept
+        remaining = embed(remaining, orphan)
+    return remaining
 
 
 def _by_base_slide(groups: Sequence[Stairs], window: Window, *, either: bool = False) -> list[int]:

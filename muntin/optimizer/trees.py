@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 from muntin.aggregates.aggregate import Aggregate
 from muntin.model.passes import Engine
@@ -55,8 +54,8 @@ def tree_of(
     that it may, at last the slices. A factor window without readers is left out. Spark answers one
     tumbling window by itself, unless `may_be_alone` is false: the tree will share a pass.
     """
-    parents = parents or {}
     nodes = {node.window: node for node in asked}
+    parents = _cut_by_slicing(parents or {}, tuple(nodes), workload)
     for window in {*parents, *parents.values()} - {None}:
         if window is not None and window not in nodes:
             nodes[window] = Node(window=window, aggregates=())
@@ -75,7 +74,9 @@ def tree_of(
             nodes[parent] = replace(nodes[parent], aggregates=carried, techniques=())
     tree = PeriodicTree(
         grouping=grouping,
-        slicing=edges.slicing(window for window, parent in sources.items() if parent is None),
+        slicing=edges.slicing(
+            [window for window, parent in sources.items() if parent is None], workload
+        ),
         nodes=tuple(
             replace(nodes[window], parent=parent) for window, parent in reversed(sources.items())
         ),
@@ -83,6 +84,28 @@ def tree_of(
     columns = costs.slicer_columns([grouping], tree.aggregates)
     cut_cost = costs.cut_cost(tree.slicing, workload, columns=columns)
     return with_costs(replace(tree, cut_cost=cut_cost), workload, may_be_alone=may_be_alone)
+
+
+def _cut_by_slicing(
+    parents: Mapping[Window, Window | None], asked: Sequence[Window], workload: Workload
+) -> Mapping[Window, Window | None]:
+    """Returns the parents without factor windows that the slicing of the user's choice does not
+    cut; their readers read what they read."""
+    if workload.options.slicing is None:
+        return parents
+    slices = edges.slicing(asked, workload)
+    left_out = {
+        window
+        for window in {*parents, *parents.values()}
+        if window is not None and window not in asked and not slices.cuts(window)
+    }
+    rest = {}
+    for window, parent in parents.items():
+        while parent is not None and parent in left_out:
+            parent = parents.get(parent)
+        if window not in left_out:
+            rest[window] = parent
+    return rest
 
 
 def with_costs(
@@ -109,10 +132,12 @@ def flat_tree(queries: Sequence[Query], workload: Workload) -> PeriodicTree:
     return tree_of(queries[0].grouping, nodes_of(queries), workload)
 
 
-@lru_cache(maxsize=1 << 16)
-def single_slicing(slide: int, offset: int, rest: int) -> Slicing:
-    """Returns the slices of a window alone; `rest` is its size modulo its slide."""
-    return edges.slicing([Window(size=slide + rest, slide=slide, offset=offset)])
+def single_slicing(window: Window, workload: Workload) -> Slicing:
+    """Returns the slices of a window alone."""
+    # Windows of equal edges have one entry in the cache of slicings.
+    rest = window.size % window.slide
+    shortest = Window(size=window.slide + rest, slide=window.slide, offset=window.offset)
+    return edges.slicing([shortest], workload)
 
 
 def single_cost(
@@ -121,7 +146,7 @@ def single_cost(
     """Returns the cost of one query with a tree of its own, which reads `columns` of an event."""
     if window.is_tumbling:
         return sum(costs.alone_cost(window, aggregates, workload))
-    slicing = single_slicing(window.slide, window.offset, window.size % window.slide)
+    slicing = single_slicing(window, workload)
     return costs.cut_cost(slicing, workload, columns=columns) + costs.node_cost(
         window, aggregates, slicing, workload, queries=1
     )
@@ -140,6 +165,7 @@ def plain_spark_cost(workload: Workload) -> float:
 
     Spark supports few data windows: these have a tree each.
     """
+    workload = workload.without_records
     return data_trees_cost(workload) + sum(
         count * costs.plain_cost(window, aggregates, workload)
         for (window, aggregates, _), count in _queries_of_equal_cost(workload).items()
@@ -159,10 +185,15 @@ def _queries_of_equal_cost(workload: Workload) -> Counter[tuple[Window, frozense
 
 
 def plan_of(
-    strategy: str, workload: Workload, grow: Callable[[tuple[Query, ...]], Iterable[PeriodicTree]]
+    strategy: str,
+    workload: Workload,
+    build_trees: Callable[[tuple[Query, ...]], Iterable[PeriodicTree]],
 ) -> Plan:
-    """Returns a plan with the trees that `grow` makes of each grouping, and costs to compare."""
-    trees = (tree for queries in workload.queries_by_grouping.values() for tree in grow(queries))
+    """Returns a plan with the trees that `build_trees` returns for each grouping, and costs to
+    compare."""
+    trees = (
+        tree for queries in workload.queries_by_grouping.values() for tree in build_trees(queries)
+    )
     return Plan(
         strategy=strategy,
         trees=(*trees, *data_trees(workload)),

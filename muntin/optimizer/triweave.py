@@ -41,12 +41,12 @@ def triweave(workload: Workload) -> Plan:
     """Plans a tree for each group of windows, cut at its own edges; one pass cuts the events."""
     numbers = count()
 
-    def grow(queries: tuple[Query, ...]) -> list[PeriodicTree]:
+    def build_trees(queries: tuple[Query, ...]) -> list[PeriodicTree]:
         nodes = {node.window: node for node in nodes_of(queries)}
         # Groups whose slices come out the same, because both are cut on one grid, are one tree.
         alike: dict[Slicing, list[Window]] = {}
         for group in triweave_groups(same_edges(nodes), cost_of_groups(queries, workload)):
-            alike.setdefault(edges.slicing(group.windows), []).extend(group.windows)
+            alike.setdefault(edges.slicing(group.windows, workload), []).extend(group.windows)
         trees = [
             tree_of(
                 queries[0].grouping,
@@ -60,4 +60,4 @@ def triweave(workload: Workload) -> Plan:
             return trees
         return list(in_one_pass(trees, workload, number=next(numbers)))
 
-    return plan_of("triweave", workload, grow)
+    return plan_of("triweave", workload, build_trees)

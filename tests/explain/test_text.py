@@ -11,7 +11,7 @@ from muntin.aggregates.aggregate import max_
 from muntin.errors import ModelError
 from muntin.explain import words
 from muntin.model.passes import Engine, Pass
-from muntin.model.prices import Prices
+from muntin.model.prices import PAPERS, Prices
 from muntin.model.query import Query
 from muntin.model.windows import tumbling
 from muntin.model.workload import Workload, workload
@@ -267,3 +267,11 @@ def test_one_statement_of_what_sql_cannot_combine_is_refused():
     )
     with pytest.raises(ModelError, match="no query of the plan is answered from slices"):
         mt.plan([query]).to_sql(together=True)
+
+
+def test_costs_of_a_papers_model_say_so():
+    query = Query(name="q", window=tumbling("1 hour"), aggregates={"m": max_("x")}, time="ts")
+    plan = optimize(workload(query, prices=PAPERS["weave_share"]), "weave")
+    told = explain.text(plan, 100)
+    assert "costs are those of the paper's model weave_share" in told
+    assert words.OPERATION not in told

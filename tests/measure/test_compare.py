@@ -40,7 +40,7 @@ def test_queries_of_which_one_is_left_to_spark(readings):
         "mean": 7,
         "latest": 1,
     }
-    assert [query.name for query in compared.plan.plain] == ["latest"]
+    assert [query.name for query in compared.plan.plain_queries] == ["latest"]
     assert compared.plain.cpu_s > 0
     assert compared.muntin.cpu_s > 0
     said = str(compared)

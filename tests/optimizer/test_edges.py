@@ -95,12 +95,12 @@ def test_the_estimate_is_exact_for_two_and_within_the_same_bounds_for_more(given
 def test_slicings_cut_where_they_should(windows):
     assert all(edges.panes(windows).cuts(w) for w in windows)
     assert all(edges.pairs(windows).cuts(w) for w in windows)
-    assert all(edges.slicing(windows).cuts(w) for w in windows)
+    assert all(edges.slicing(windows, my.workload(windows)).cuts(w) for w in windows)
     begins = edges.begins(windows).edges
     for window in windows:
         begin = Edges(period=window.slide, phase=window.offset)
         assert any(one.includes(begin) for one in begins)
-    rates = [SLICINGS[name](windows).rate for name in ("begins", "pairs", "panes")]
+    rates = [SLICINGS[name](windows).rate for name in ("cutty", "pairs", "panes")]
     assert rates[0] <= rates[1] * (1 + 1e-9)
     assert rates[1] <= rates[2] * (1 + 1e-9)
 
@@ -116,7 +116,7 @@ def test_partials_per_window_by_table_1(window):
         }
         assert partials_per_window(name, window) == len(inside)
     begun = range(window.offset, window.offset + window.size, window.slide)
-    assert partials_per_window("begins", window) == len(begun)
+    assert partials_per_window("cutty", window) == len(begun)
 
 
 def test_unknown_slicing_is_refused():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import muntin as mt
 from benchmarks.harness.sets import SETS
 from muntin.model.time import HOUR, MINUTE
-from muntin.optimizer.edges import slicing
+from muntin.optimizer.edges import SLICINGS
 from muntin.optimizer.plan_for_stream import levels_for, plan_for_stream
 from tests.support.examples import examples
 from tests.support.window_sets import windows as any_windows
@@ -16,15 +16,16 @@ from tests.support.window_sets import windows as any_windows
 def test_a_dashboard_keeps_minutes_for_an_hour_and_tens_of_minutes_for_a_day():
     plan = plan_for_stream(mt.plan(SETS["dash10"](), strategy="shared"))
     (tree,) = plan.trees
-    assert [str(window) for window in tree.levels] == ["10 minutes", "2 hours"]
-    assert tree.retention == (HOUR, 24 * HOUR, 24 * HOUR)
+    assert [str(window) for window in tree.levels] == ["10 minutes"]
+    assert tree.retention == (HOUR, 24 * HOUR)
     parents = {str(node.window): node.parent and str(node.parent) for node in tree.nodes}
     assert parents["1 day every 10 minutes"] == parents["1 hour"] == "10 minutes"
     assert parents["1 hour every 1 minute"] is None
-    kept = "slices for 1 hour; 10 minutes for 1 day; 2 hours for 1 day"
+    kept = "slices for 1 hour; 10 minutes for 1 day"
     assert kept in " ".join(plan.explain().split())
-    assert tree.node(tree.levels[1]).is_factor
     assert not tree.node(tree.levels[0]).is_factor
+    # A day by ten minutes reads two stacks, so it needs no coarser level.
+    assert tree.node(mt.hopping("1 day", every="10 minutes")).has_stacks
 
 
 @pytest.mark.parametrize("offset", ["0 hours", "5 hours", "90 seconds"])
@@ -67,13 +68,14 @@ def test_every_strategy_says_the_levels_that_run():
 @given(
     windows=st.lists(any_windows(most=40), min_size=1, max_size=5, unique=True),
     scale=st.sampled_from([1, 90]),
+    name=st.sampled_from(["panes", "pairs"]),
 )
-def test_levels_are_nested_and_edges_of_slices(windows, scale):
+def test_levels_are_nested_and_edges_of_slices(windows, scale, name):
     windows = [
         mt.Window(size=w.size * scale * MINUTE, slide=w.slide * MINUTE, offset=w.offset * MINUTE)
         for w in windows
     ]
-    slices = slicing(windows)
+    slices = SLICINGS[name](windows)
     levels = levels_for(windows, slices)
     for finer, level in zip((None, *levels), levels, strict=False):
         assert level.is_tumbling

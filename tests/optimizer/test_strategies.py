@@ -18,7 +18,7 @@ from muntin.model.plan import cost_of, trees_by_pass
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.time import MINUTE, SECOND
 from muntin.model.windows import CumulateWindow, Window
-from muntin.model.workload import Workload
+from muntin.model.workload import NO_OPTIONS, PlanOptions, Workload
 from muntin.optimizer.intermediate import tumbling_closure
 from muntin.optimizer.lower_bounds import (
     depends_on_data,
@@ -51,15 +51,20 @@ def test_auto_is_never_dearer_than_any_other_strategy(workload):
 
 
 def test_auto_knows_what_trees_of_several_groupings_cost_in_one_pass():
-    """One tree of eight and twelve seconds has edges every four, which three do not go well with;
+    """One tree of eight and twelve seconds has panes of four, which three do not go well with;
     two trees have fewer edges beside these."""
     lengths = {"a": (16, 8, []), "b": (6, 3, ["device"]), "c": (24, 12, [])}
     asked = tuple(
         my.query(name, CumulateWindow(size=size * SECOND, slide=every * SECOND), keys=keys)
         for name, (size, every, keys) in lengths.items()
     )
-    workload = Workload(queries=asked, rate=10.0)
-    assert optimize(workload, "auto").cost < 0.9 * optimize(workload, "shared").cost
+    panes = Workload(queries=asked, rate=10.0, options=PlanOptions(slicing="panes"))
+    least = optimize(replace(panes, options=NO_OPTIONS), "auto").cost
+    assert least < 0.75 * optimize(panes, "shared").cost
+    # At the shipped price of a progression, one tree of pairs is as cheap as two. Where finding
+    # slices is dear, it has panes.
+    dear = Workload(queries=asked, rate=10.0, prices=Prices(progression=8.0))
+    assert optimize(dear, "auto").cost < 0.96 * optimize(dear, "shared").cost
 
 
 def generated(seed):
@@ -114,7 +119,8 @@ def test_intermediate_windows_that_no_paper_takes():
         Window(size=900 * SECOND, slide=6 * SECOND),
     ]
     workload = my.workload(windows, ag.avg("x"), ag.max_("x"), rate=10_000.0, keys=10.0)
-    workload = replace(workload, prices=Prices(kept=5.0))
+    options = PlanOptions(slicing="pairs")
+    workload = replace(workload, prices=Prices(kept=5.0), options=options)
     costs = {name: optimize(workload, name).cost for name in STRATEGIES}
     papers = ("shared", "coverage", "factor", "exact_factor", "weave", "triweave", "subsume")
     assert costs["auto"] < min(costs[name] for name in papers)

@@ -34,8 +34,8 @@ def test_figure_6_one_window_rides_on_another_and_encloses_a_third():
     w1, w2, w3 = w(4, 2), w(8, 4), w(8, 2)
     (group,) = subsume_windows([w1, w2, w3])
     assert group.seed == w1
-    assert group.enclosing == (w3,)
-    assert group.piggybacked == {w2: 2}
+    assert group.enclosing_windows == (w3,)
+    assert group.quotients == {w2: 2}
 
 
 def test_a_seed_beside_a_wider_slide():
@@ -54,7 +54,7 @@ def test_a_suspended_seed_is_replaced_by_what_rode_on_it():
     d, u, v = w(10, 2), w(10, 4), w(24, 8)
     (group,) = subsume_windows([d, u, v])
     assert group.seed == d
-    assert group.piggybacked == {u: 2}
+    assert group.quotients == {u: 2}
     (after,) = revoke([group], d)
     assert after.seed == u
     assert after.seed.slide == 4

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from muntin.spark.engine.settings import settings as configured
+from muntin.spark.engine.settings import temporary_settings
 from muntin.sql.filters import (
     canonical_key,
     conjuncts,
@@ -352,7 +352,9 @@ def assert_equal_columns(spark, pairs):
         some = pairs[start : start + 40]
         items = [f"count_if(NOT (({a}) <=> ({b})))" for a, b in some]
         # Without it, Spark computes `6 / i` of two conditions before it looks at either.
-        with configured(spark, {"spark.sql.subexpressionElimination.skipForShortcutExpr": "true"}):
+        with temporary_settings(
+            spark, {"spark.sql.subexpressionElimination.skipForShortcutExpr": "true"}
+        ):
             counts = spark.sql(f"SELECT {', '.join(items)} FROM ({ROWS})").collect()[0]
         wrong = [pair for pair, count in zip(some, counts, strict=True) if count]
         assert not wrong, wrong

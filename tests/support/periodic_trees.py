@@ -89,8 +89,13 @@ def naive(window: Window, rows) -> dict[tuple[str | None, int], list[tuple[float
 
 def check(tree: PeriodicTree, rows, batches, layout: Layout) -> None:
     """The runtime gives each window of the tree's queries once, as the rows in it have it."""
+    check_answers(tree, rows, TreeRuntime(tree, layout).run(batches), layout)
+
+
+def check_answers(tree: PeriodicTree | DataTree, rows, answers, layout: Layout) -> None:
+    """Answers have each window of the tree's queries once, as the rows in it have it."""
     found: dict[int, dict[tuple[str | None, int], dict]] = {}
-    for batch in TreeRuntime(tree, layout).run(batches):
+    for batch in answers:
         for row in batch.to_pylist():
             answers = found.setdefault(row["node"], {})
             assert (row["k"], row["begin"]) not in answers

@@ -81,12 +81,14 @@ class Engine:
         queries: Iterable[Query],
         *,
         strategy: str,
+        slicing: str | None = None,
         delay: int,
         retain: int,
         buckets: int,
         form: Callable[[Plan], Plan] = plan_for_stream,
     ) -> None:
-        plan = form(optimize(workload(queries, options=PlanOptions(approximate=True)), strategy))
+        self._options = PlanOptions(approximate=True, slicing=slicing)
+        plan = form(optimize(workload(queries, options=self._options), strategy))
         self._replanner = Replanner(plan)
         self.running: StreamPlan = first_start(
             plan,
@@ -105,7 +107,7 @@ class Engine:
 
     def change(self, queries: Iterable[Query], strategy: str | None = None) -> None:
         """Go on with other queries; with a strategy, they move where it puts them."""
-        work = workload(queries, options=PlanOptions(approximate=True))
+        work = workload(queries, options=self._options)
         names = {query.name for query in work.queries}
         leaving = {
             alias

@@ -136,7 +136,7 @@ def cost_of_groups(queries: Sequence[Query], workload: Workload) -> GroupCost:
 def weave(workload: Workload) -> Plan:
     """Plans by Weave Share: a flat tree for each group of a grouping's windows."""
 
-    def grow(queries: tuple[Query, ...]) -> list[PeriodicTree]:
+    def build_trees(queries: tuple[Query, ...]) -> list[PeriodicTree]:
         nodes = {node.window: node for node in nodes_of(queries)}
         cost = cost_of_groups(queries, workload)
         return [
@@ -144,4 +144,4 @@ def weave(workload: Workload) -> Plan:
             for group in weave_groups(same_edges(nodes), cost)
         ]
 
-    return plan_of("weave", workload, grow)
+    return plan_of("weave", workload, build_trees)

@@ -15,10 +15,11 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
+from muntin.aggregates.aggregate import Component
 from muntin.model.trees import RECALC, Node
 from muntin.model.windows import Window
 from muntin.runtime.columns.keys import changes, sort_slices
-from muntin.runtime.columns.partials import Bools, Int64s, Partials
+from muntin.runtime.columns.partials import Bools, Column, Int64s, Partials
 from muntin.runtime.periodic.intervals import Position
 from muntin.runtime.periodic.node import END, Feed, NodeRuntime
 from muntin.runtime.periodic.tree import partials_of
@@ -69,7 +70,17 @@ def _table(partials: Partials, keys: list[pa.Array], layout: Layout) -> pa.Table
         name: values.take(pa.array(partials.keys))
         for name, values in zip(layout.key_columns, keys, strict=True)
     }
-    columns[layout.start] = pa.array(partials.starts)
+    return table_of(layout, columns, partials.starts, partials.columns)
+
+
+def table_of(
+    layout: Layout,
+    keys: Mapping[str, pa.Array],
+    starts: Int64s,
+    partials: Mapping[Component, Column],
+) -> pa.Table:
+    """Returns partials as rows of slices: their keys, their starts, and their components."""
+    columns = {**keys, layout.start: pa.array(starts)}
     for storage in layout.storages:
-        columns |= storage.write(partials.columns[storage.component])
+        columns |= storage.write(partials[storage.component])
     return pa.table(columns)

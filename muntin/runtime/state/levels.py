@@ -53,7 +53,7 @@ class Levels:
     ) -> None:
         self._layout, self._levels = layout, levels
         given, self._until = interval.given, interval.until
-        # How many rows were combined into others, or into answers.
+        # How many rows were combined into cells.
         self.combined = 0
         known = {each.level.cells: each.segments for each in kept}
         self._stores = [
@@ -88,9 +88,12 @@ class Levels:
                 found.append(table.filter(pa.array(np.isin(starts, whole))))
                 spans = spans.without(whole, level.width)
         found.append(self._at(finest, spans))
-        together = concatenate(found)
-        self.combined += 0 if together is None else together.num_rows
-        return together
+        return concatenate(found)
+
+    def new_rows(self, number: int, until: int) -> pa.Table | None:
+        """Returns what this batch adds to a level before an instant."""
+        new = self._new[number]
+        return None if new is None else starting_in(Spans.of(-END, until), new, self._layout)
 
     def keep(self) -> list[LevelSegments]:
         """Drop what has expired, keep what is new, and return where everything is."""

@@ -17,6 +17,7 @@ from muntin.model.query import Family, Query
 from muntin.model.trees import PeriodicTree, Tree
 from muntin.optimizer.choose_techniques import with_techniques
 from muntin.optimizer.plan_for_stream import move_to_slices
+from muntin.optimizer.window_stacks import with_stream_techniques
 from muntin.spark.binding.bound_tree import (
     AnswerTypes,
     BoundDataTree,
@@ -90,7 +91,7 @@ def _bind(plan: Plan, relations: Relations, *, is_stream: bool) -> BoundPlan:
     data_trees: list[BoundDataTree] = []
     if plan.data_trees:
         plan, data_trees = _bind_data_trees(plan, relations, is_stream=is_stream)
-    plan, periodic_trees = _bind_periodic_trees(plan, relations)
+    plan, periodic_trees = _bind_periodic_trees(plan, relations, is_stream=is_stream)
     return BoundPlan(plan=plan, periodic_trees=tuple(periodic_trees), data_trees=tuple(data_trees))
 
 
@@ -135,7 +136,9 @@ def _bind_data_trees(
     return plan, _replace_trees(trees, plan.data_trees)
 
 
-def _bind_periodic_trees(plan: Plan, relations: Relations) -> tuple[Plan, list[BoundPeriodicTree]]:
+def _bind_periodic_trees(
+    plan: Plan, relations: Relations, *, is_stream: bool
+) -> tuple[Plan, list[BoundPeriodicTree]]:
     for query in plan.queries:
         if (
             isinstance(query, Query)
@@ -166,7 +169,7 @@ def _bind_periodic_trees(plan: Plan, relations: Relations) -> tuple[Plan, list[B
     if reasons:
         plan = leave_to_spark(plan, reasons)
         trees = _replace_trees(trees, plan.periodic_trees)
-    trees = [_with_techniques(each, plan, relations) for each in trees]
+    trees = [_with_techniques(each, plan, relations, is_stream=is_stream) for each in trees]
     return plan.with_trees(periodic=(each.tree for each in trees)), trees
 
 
@@ -240,7 +243,7 @@ def _bind_periodic_tree(
 
 
 def _with_techniques(
-    bound: BoundPeriodicTree, plan: Plan, relations: Relations
+    bound: BoundPeriodicTree, plan: Plan, relations: Relations, *, is_stream: bool
 ) -> BoundPeriodicTree:
     """Returns the tree with techniques for its types, which the planner did not know."""
     ansi = is_ansi(relations.session)
@@ -249,6 +252,9 @@ def _with_techniques(
         value_type = value_type_of(component, aggregate, bound.types)
         return (component.part.representation(value_type, ansi=ansi).monoid,)
 
+    if is_stream:
+        (part,) = plan.workload_of(plan.queries_of(bound.tree).values()).split_by_grouping
+        return replace(bound, tree=with_stream_techniques(bound.tree, part, monoids))
     return replace(bound, tree=with_techniques(bound.tree, plan.workload.options, monoids))
 
 

@@ -16,9 +16,10 @@ STOP, DROP_QUERY = "stop", "drop query"
 class StreamOptions:
     """How a stream is planned, what it keeps, and what it does when a query fails.
 
-    `strategy`, `technique`, `latency` and `approximate` are as in `plan`. `name` is what Spark's
-    web page calls the query; by default, the name of the checkpoint's folder. Slices are kept for
-    `retain` after their windows are complete, for queries that are added later. State is divided
+    `strategy`, `technique`, `slicing`, `latency` and `approximate` are as in `plan`. `name` is what
+    Spark's web page calls the query; by default, the name of the checkpoint's folder. Slices are
+    kept for `retain` after their windows are complete, for queries that are added later. State is
+    divided
     into `buckets` of keys at the first start on a checkpoint; by default there is one for each
     partition of state, and at most 32. If a query fails, the stream does,
     too, unless `on_error` is "drop query": then the other queries continue. With `replan`, say 0.2,
@@ -28,6 +29,7 @@ class StreamOptions:
 
     strategy: str = STEADY
     technique: str | None = None
+    slicing: str | None = None
     latency: bool = False
     approximate: bool = False
     name: str | None = None
@@ -49,7 +51,10 @@ class StreamOptions:
     def plan_options(self) -> PlanOptions:
         """The options of the plan."""
         return PlanOptions(
-            technique=self.technique, latency=self.latency, approximate=self.approximate
+            technique=self.technique,
+            slicing=self.slicing,
+            latency=self.latency,
+            approximate=self.approximate,
         )
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql.functions import collect_list, expr
 
+from muntin.model.trees import PeriodicTree
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.state.figures import COMBINED, FIGURE, TREE, bytes_at, rows_at
 from muntin.runtime.stream_plan.stored_tree import StoredTree
@@ -21,7 +22,7 @@ class LevelStatus:
     """What a stream keeps in one level of the state of some queries."""
 
     queries: tuple[str, ...]
-    # The window whose partials are kept, or "slices".
+    # The window whose partials are kept, "slices", or "two stacks".
     level: str
     rows: int
     bytes: int
@@ -76,7 +77,10 @@ def state_in(report: Report, trees: Sequence[StoredTree]) -> StateReport:
     figures = figures_in(report)
     levels = []
     for stored in trees:
-        for number, level in enumerate(stored.tree.level_names):
+        names = stored.tree.level_names
+        if isinstance(stored.tree, PeriodicTree) and any(n.has_stacks for n in stored.tree.nodes):
+            names = (*names, "two stacks")
+        for number, level in enumerate(names):
             levels.append(
                 LevelStatus(
                     queries=stored.tree.queries,

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -30,7 +31,7 @@ EXAMPLE_3 = GroupCost(overhead=1.2)
 
 def forced(workload, technique):
     """The workload with a technique that its user demands."""
-    return workload.with_options(PlanOptions(technique=technique))
+    return replace(workload, options=PlanOptions(technique=technique))
 
 
 def test_example_2_weaveability():

@@ -1,6 +1,7 @@
 """SQL in, answers out: every statement answered as Spark answers it, shared or not."""
 
 from contextlib import nullcontext
+from functools import cache
 
 import pytest
 
@@ -75,12 +76,24 @@ def answers(request, readings):
         yield results
 
 
+@pytest.fixture(scope="module")
+def sparks(spark, readings):
+    """A function that returns Spark's answer and its rows, computed once for both APIs."""
+
+    @cache
+    def answer(name):
+        readings.createOrReplaceTempView("readings")
+        frame = spark.sql({**SHARED, **PLAIN}[name])
+        return frame, frame.collect()
+
+    return answer
+
+
 @pytest.mark.core
 @pytest.mark.parametrize("name", [*SHARED, *PLAIN])
-def test_the_answer_is_sparks(spark, readings, answers, name):
-    readings.createOrReplaceTempView("readings")
-    expected = spark.sql({**SHARED, **PLAIN}[name])
-    assert_same(answers[name], expected, name)
+def test_the_answer_is_sparks(sparks, answers, name):
+    expected, rows = sparks(name)
+    assert_same(answers[name], expected, name, rows)
 
 
 @pytest.mark.parametrize("name", PLAIN)

@@ -9,15 +9,15 @@ from muntin.api.stream import start
 from muntin.model.query import Query
 from muntin.model.windows import tumbling
 from muntin.spark.engine.session_kind import cores_of
-from muntin.spark.engine.settings import ROWS_UNMEASURED
+from muntin.spark.engine.settings import UNLIMITED_BATCH_BYTES
 from muntin.spark.engine.settings import temporary_settings as configured
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.stream.operator import PARTITIONS
 from muntin.spark.stream.source import SETTINGS
-from tests.support.streams import MINUTE, Input, events
+from tests.support.streams import MINUTE, Input, events, joined
 
 ZONE = "spark.sql.session.timeZone"
-NAMES = [*SETTINGS, *ROWS_UNMEASURED, "spark.sql.streaming.stopActiveRunOnRestart"]
+NAMES = [*SETTINGS, *UNLIMITED_BATCH_BYTES, "spark.sql.streaming.stopActiveRunOnRestart"]
 
 
 def test_starts_in_parallel_leave_the_session_as_it_is(spark, one_partition, tmp_path):
@@ -42,7 +42,7 @@ def test_starts_in_parallel_leave_the_session_as_it_is(spark, one_partition, tmp
         ) as pipeline:
             pipeline.process_all_available()
             own = pipeline._runner.run.query._jsq.streamingQuery().sparkSessionForStream().conf()
-            return {name: own.get(name) for name in (*SETTINGS, *ROWS_UNMEASURED)}
+            return {name: own.get(name) for name in (*SETTINGS, *UNLIMITED_BATCH_BYTES)}
 
     before = values()
     with ThreadPoolExecutor(3) as pool:
@@ -51,7 +51,7 @@ def test_starts_in_parallel_leave_the_session_as_it_is(spark, one_partition, tmp
             found = list(pool.map(run, range(2)))
         finally:
             ended.set()
-    assert found == [{**SETTINGS, **ROWS_UNMEASURED}] * 2
+    assert found == [{**SETTINGS, **UNLIMITED_BATCH_BYTES}] * 2
     assert looking.result() == {before}
     assert values() == before
 
@@ -78,7 +78,7 @@ def test_a_pipeline_keeps_the_time_zone_and_ansi_mode_of_its_start(spark, one_pa
     with pipeline, configured(spark, others):
         pipeline.process_all_available()
         pipeline.add(replace(hours, name="added"))
-        source.put(*made[1:])
+        source.put(joined(made[1:]))
         pipeline.process_all_available()
         for name in ("hours", "added"):
             rows = pipeline.answers(name).selectExpr("hour", "unix_seconds(window.start) AS s")
@@ -101,9 +101,9 @@ def test_state_has_a_partition_for_each_core_if_nobody_sets_another_number(spark
             pipeline.process_all_available()
         return sum(each.name.isdigit() for each in folder.glob("**/state/0/*"))
 
-    source.put(*made[:2])
+    source.put(joined(made[:2]))
     assert run("old", "3") == 3
-    source.put(*made[2:])
+    source.put(joined(made[2:]))
     # The number of the first start stays.
     assert run("old", None) == 3
     assert run("new", None) == cores_of(spark)

@@ -94,8 +94,8 @@ def test_a_report_of_a_server_is_read_as_that_of_a_jvm():
     ],
 )
 def test_names_are_found_below_a_folder_however_it_is_written(folder, path):
-    assert folder_module._below(folder, path) == ["spark", "commits", "0"]
+    assert folder_module._names_below(folder, path) == ["spark", "commits", "0"]
 
 
 def test_characters_of_patterns_stand_for_themselves():
-    assert folder_module._escaped("a[1]*{b}?") == r"a\[1\]\*\{b\}\?"
+    assert folder_module._escape_pattern("a[1]*{b}?") == r"a\[1\]\*\{b\}\?"
