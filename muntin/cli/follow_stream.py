@@ -228,8 +228,7 @@ def follow_stream(
         for name in status.dropped.keys() - dropped:
             view.say(f"query {name!r} was dropped: {status.dropped[name]}", wrong=True)
         dropped = set(status.dropped)
-        _say_replans([each for each in status.replans if each not in replans], view)
-        replans = set(status.replans)
+        replans = say_replans(status, replans, view)
         if status.refused != refused:
             refused = status.refused
             view.say(refused or "", wrong=True)
@@ -240,10 +239,13 @@ def follow_stream(
             refused = pipeline.status().refused
 
 
-def _say_replans(replans: Iterable[Replan], view: StatusView) -> None:
-    for each in replans:
-        failed = "" if each.error is None else f"; re-planning failed: {each.error}"
-        view.say(f"{each.reason}{failed}", wrong=each.error is not None)
+def say_replans(status: Status, known: set[Replan], view: StatusView) -> set[Replan]:
+    """Shows moves to other plans, and failures to move, that are not known; returns all of them."""
+    for each in status.replans:
+        if each not in known:
+            failed = "" if each.error is None else f"; re-planning failed: {each.error}"
+            view.say(f"{each.reason}{failed}", wrong=each.error is not None)
+    return set(status.replans)
 
 
 def describe_phase(status: Status, source: str) -> str:

@@ -19,10 +19,11 @@ from muntin.cli.follow_stream import (
     format_bytes,
     format_instant,
     poll_edits,
+    say_replans,
     status_view,
 )
 from muntin.cli.interrupt import stop_event
-from muntin.spark.pipeline.status import QueryStatus, Status
+from muntin.spark.pipeline.status import QueryStatus, Replan, Status
 from muntin.sql import parse_sql
 
 STATUS = Status(
@@ -55,6 +56,20 @@ def test_a_terminal_gets_a_table_with_all_figures():
     assert "3 batches, 12,345 rows in, 7 late, watermark 2024-01-01 00:05:00.25" in flat
     assert "last batch 1.2 s, state 64 rows, 2.5 MB" in flat
     assert "[added] new" in flat
+
+
+def test_moves_to_other_plans_are_said_once():
+    console = Console(file=StringIO(), width=120)
+    moved = Replan(time="2024-01-01T00:00:00+00:00", batches=10, reason="the new plan saves 34.0%")
+    failed = replace(moved, batches=20, reason="the plan that ran continues", error="no room")
+    view = StatusView(console)
+    known = say_replans(replace(STATUS, replans=(moved,)), set(), view)
+    say_replans(replace(STATUS, replans=(moved, failed)), known, view)
+    lines = [line.partition(" ")[2] for line in console.file.getvalue().splitlines()]
+    assert lines == [
+        "the new plan saves 34.0%",
+        "error: the plan that ran continues; re-planning failed: no room",
+    ]
 
 
 def test_a_pipe_gets_a_line_for_each_batch():

@@ -248,6 +248,9 @@ class Reweaving:
         """
         if not self.may_exceed_tolerance:
             return False
+        # Estimates of rates add up over many changes.
+        for tree in self._trees:
+            tree.rate = tree.counted_rate()
         trees = self._plan_from_scratch(self._home)
         if self.plan_cost <= (1 + self.tolerance / 2) * self._cost_of(trees) * (1 + 1e-12):
             return False
