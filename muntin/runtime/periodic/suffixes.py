@@ -38,8 +38,10 @@ def suffixes(
         each.component: each.folding(each.read(batch), keys).over(lows[some], highs[some], QUEUE)
         for each in layout.storages
     }
-    for step in range(steps):
-        at = np.flatnonzero(instants == step)
+    # Small integers are put in order in one pass.
+    in_order = np.argsort(instants.astype(np.min_scalar_type(steps)), kind="stable")
+    bounds = np.cumsum(some.sum(axis=0))
+    for step, at in enumerate(np.split(in_order, bounds[:-1])):
         start = first + step * slide
         yield (
             start,
