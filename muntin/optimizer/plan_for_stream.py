@@ -27,7 +27,7 @@ from muntin.optimizer.choose_passes import slice_in_one_pass
 from muntin.optimizer.factor_windows import divisors
 from muntin.optimizer.strategies import shared
 from muntin.optimizer.trees import flat_tree, nodes_of, tree_of
-from muntin.optimizer.window_stacks import windows_for_stacks, with_stream_techniques
+from muntin.optimizer.window_stacks import with_stream_techniques
 
 # A window may hold this many partials of one level before a coarser one is added.
 _MANY = 64
@@ -45,20 +45,9 @@ def in_levels(tree: PeriodicTree, plan: Plan) -> PeriodicTree:
     nodes = {node.window: node for node in nodes_of(queries)}
     workload = plan.workload_of(queries)
     flat = tree_of(tree.grouping, nodes.values(), workload)
-    found = _with_levels(flat, levels_for(nodes, flat.slicing), workload)
-    stacks = windows_for_stacks(found, latency=workload.options.latency)
-    if not stacks or workload.options.technique is not None:
-        return found
-    return _with_levels(flat, levels_for(nodes, flat.slicing, stacks), workload)
-
-
-def _with_levels(
-    flat: PeriodicTree, levels: tuple[Window, ...], workload: Workload
-) -> PeriodicTree:
-    """Returns a flat tree with levels, and with each window below the coarsest that it can read."""
+    levels = levels_for(nodes, flat.slicing)
     if not levels:
         return flat
-    nodes = {node.window: node for node in flat.nodes}
     for window in levels:
         # What is kept for one query is there for the next: a level has all that slices have.
         queries_of = nodes[window].queries if window in nodes else ()
@@ -68,23 +57,17 @@ def _with_levels(
         below = levels[: levels.index(window)] if window in levels else levels
         readable = [level for level in below if level.partitions(window)]
         parents[window] = readable[-1] if readable else None
-    hung = tree_of(flat.grouping, nodes.values(), workload, parents)
+    hung = tree_of(tree.grouping, nodes.values(), workload, parents)
     return replace(hung, levels=levels)
 
 
-def levels_for(
-    windows: Iterable[Window], slicing: Slicing, stacks: Collection[Window] = ()
-) -> tuple[Window, ...]:
-    """Returns the levels, finest first, for the windows of a tree and its slices.
-
-    Windows with two stacks need no level to read fewer rows, only to keep fewer.
-    """
+def levels_for(windows: Iterable[Window], slicing: Slicing) -> tuple[Window, ...]:
+    """Returns the levels, finest first, for the windows of a tree and its slices."""
     windows = sorted(set(windows))
     levels = _granules(windows, slicing)
-    reading = [window for window in windows if window not in stacks]
     position = 0
-    while reading and position <= len(levels):
-        inserted = _summary(levels, position, reading, slicing)
+    while position <= len(levels):
+        inserted = _summary(levels, position, windows, slicing)
         if inserted is None:
             position += 1
         else:

@@ -28,9 +28,9 @@ _READ = 45.0
 _SUFFIX, _STACKS = 125.0, 250.0
 # Each slice is combined into the newer row, into a suffix, and in an answer.
 _COMBINES = 3.0
-# The most suffixes of a key that are made at once; under `latency`, no more than a window without
-# levels reads. Those of longer windows are made in steps.
-_AT_ONCE, _AT_ONCE_LATENCY = 256, 64
+# The most suffixes of a key that are made at once, about as many as a window without levels reads.
+# Those of longer windows are made in steps.
+_AT_ONCE = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,17 +43,6 @@ class _Events:
     def rows(self, width: float, time: float) -> float:
         """Returns how many partials of a width all keys have in a time."""
         return live_pairs(SECOND / width, rate=self.rate, keys=self.keys) * time / SECOND
-
-
-# Every key has events in every slice.
-_DENSE = _Events(rate=inf, keys=1.0)
-
-
-def windows_for_stacks(tree: PeriodicTree, *, latency: bool) -> frozenset[Window]:
-    """Returns the windows that need no levels, since two stacks whose suffixes are made at once are
-    cheaper where every key has events in every slice. With fewer events, levels save nothing."""
-    chosen = _choose(tree, _DENSE, monoids_of_all_types)
-    return frozenset(window for window in chosen if _are_made_at_once(window, latency=latency))
 
 
 def with_stream_techniques(
@@ -69,10 +58,7 @@ def with_stream_techniques(
     tree = with_techniques(tree, options, monoids)
     if options.technique is None:
         chosen = _choose(tree, events, monoids)
-        nodes = [
-            _name(node, _technique(node.window, chosen, latency=options.latency))
-            for node in tree.nodes
-        ]
+        nodes = (_name(node, _technique(node.window, chosen)) for node in tree.nodes)
         tree = replace(tree, nodes=tuple(nodes))
     if workload.prices.model != RUNTIME:
         # The costs of a paper's model are not those of what runs.
@@ -87,15 +73,11 @@ def with_stream_techniques(
     return replace(tree, nodes=tuple(replace(node, cost=spent[node.window]) for node in tree.nodes))
 
 
-def _technique(window: Window, chosen: Collection[Window], *, latency: bool) -> str:
+def _technique(window: Window, chosen: Collection[Window]) -> str:
     """Returns the technique of a window, given the windows that have two stacks."""
     if window not in chosen:
         return RECALC
-    return QUEUE if _are_made_at_once(window, latency=latency) else QUEUE_IN_STEPS
-
-
-def _are_made_at_once(window: Window, *, latency: bool) -> bool:
-    return window.size <= (_AT_ONCE_LATENCY if latency else _AT_ONCE) * window.slide
+    return QUEUE if window.size <= _AT_ONCE * window.slide else QUEUE_IN_STEPS
 
 
 def _name(node: Node, name: str) -> Node:

@@ -16,16 +16,15 @@ from tests.support.window_sets import windows as any_windows
 def test_a_dashboard_keeps_minutes_for_an_hour_and_tens_of_minutes_for_a_day():
     plan = plan_for_stream(mt.plan(SETS["dash10"](), strategy="shared"))
     (tree,) = plan.trees
-    assert [str(window) for window in tree.levels] == ["10 minutes"]
-    assert tree.retention == (HOUR, 24 * HOUR)
+    assert [str(window) for window in tree.levels] == ["10 minutes", "2 hours"]
+    assert tree.retention == (HOUR, 24 * HOUR, 24 * HOUR)
     parents = {str(node.window): node.parent and str(node.parent) for node in tree.nodes}
     assert parents["1 day every 10 minutes"] == parents["1 hour"] == "10 minutes"
     assert parents["1 hour every 1 minute"] is None
-    kept = "slices for 1 hour; 10 minutes for 1 day"
+    kept = "slices for 1 hour; 10 minutes for 1 day; 2 hours for 1 day"
     assert kept in " ".join(plan.explain().split())
+    assert tree.node(tree.levels[1]).is_factor
     assert not tree.node(tree.levels[0]).is_factor
-    # A day by ten minutes reads two stacks, so it needs no coarser level.
-    assert tree.node(mt.hopping("1 day", every="10 minutes")).has_stacks
 
 
 @pytest.mark.parametrize("offset", ["0 hours", "5 hours", "90 seconds"])

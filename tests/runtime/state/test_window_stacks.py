@@ -144,7 +144,7 @@ def test_stacks_give_what_slices_give(cells, windows, more, batches, changes, re
     ("size", "slide", "named"),
     [
         (HOUR, MINUTE, QUEUE),
-        (24 * HOUR, 10 * MINUTE, QUEUE),
+        (24 * HOUR, 10 * MINUTE, QUEUE_IN_STEPS),
         (24 * HOUR, MINUTE, QUEUE_IN_STEPS),
     ],
 )
