@@ -10,7 +10,7 @@ import muntin as mt
 from muntin.model.passes import Engine
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
-from muntin.model.workload import workload
+from muntin.model.workload import PlanOptions, workload
 from muntin.optimizer.optimize import optimize
 from muntin.sql_text import SqlText
 from tests.support.answers import assert_same, plain
@@ -122,7 +122,9 @@ TEAMS = """
 
 def test_trees_of_a_pass_are_grouped_from_its_slices(readings):
     prices = Prices(event=1e6, handed=1e12)
-    plan = optimize(workload(mt.parse_sql(TEAMS), prices=prices), "triweave")
+    # By the combines of two stacks, windows of one grouping are two groups.
+    options = PlanOptions(technique="two_stacks")
+    plan = optimize(workload(mt.parse_sql(TEAMS), prices=prices, options=options), "triweave")
     # Trees of one grouping, and of others.
     assert (len(plan.trees), len({tree.grouping for tree in plan.trees})) == (7, 6)
     (shared,) = plan.passes

@@ -22,7 +22,7 @@ WINDOWS = {
 @pytest.mark.parametrize(("keys", "strategy"), [(["device"], "shared"), ([], "factor")])
 def test_parts_answer_every_window_once(readings, monkeypatch, keys, strategy):
     # Parts as short as their windows allow.
-    monkeypatch.setattr("muntin.spark.binding.bind_batch._SLICES", 1)
+    monkeypatch.setattr("muntin.spark.binding.bind_batch._SLICES_PER_PART", 1)
     queries = [
         Query(
             name=name,
