@@ -142,8 +142,12 @@ def test_every_row_counts_for_the_windows_that_are_open(late, tmp_path):
     # Rows went to coarser levels, too, and the status says what they keep.
     tree, _ = pipeline.plan.find_node("hour")
     kept = {each.level: each for each in status.levels if "hour" in each.queries}
-    assert list(kept) == ["slices", *map(str, tree.levels)]
-    assert len(kept) > 1
+    stacks = ["two stacks"] if any(node.has_stacks for node in tree.nodes) else []
+    assert list(kept) == ["slices", *map(str, tree.levels), *stacks]
+    assert tree.levels
+    # A batch that closes very many windows drops the stacks.
+    for name in stacks:
+        del kept[name]
     assert all(each.rows > 0 and each.bytes > 8 * each.rows for each in kept.values())
     assert status.combines > 0
 
