@@ -42,7 +42,7 @@ statement = (
     " FROM readings GROUP BY device, window(ts, '1 hour', '10 minutes')"
 )
 with mt.run(mt.parse_sql("-- name: all\\n" + statement), readings) as results:
-    assert not results.plan.plain
+    assert not results.plan.plain_queries
     assert sorted(results["all"].collect()) == sorted(spark.sql(statement).collect())
 
 own = mt.Query(

@@ -19,12 +19,11 @@ class StreamOptions:
     `strategy`, `technique`, `slicing`, `latency` and `approximate` are as in `plan`. `name` is what
     Spark's web page calls the query; by default, the name of the checkpoint's folder. Slices are
     kept for `retain` after their windows are complete, for queries that are added later. State is
-    divided
-    into `buckets` of keys at the first start on a checkpoint; by default there is one for each
-    partition of state, and at most 32. If a query fails, the stream does,
-    too, unless `on_error` is "drop query": then the other queries continue. With `replan`, say 0.2,
-    the stream moves by itself to the plan that is now the cheapest for its measured rate and keys,
-    whenever the plan that runs costs more by that share.
+    divided into `buckets` of keys at the first start on a checkpoint; by default there is one for
+    each partition of state, and at most 32. If a query fails, the stream does, too, unless
+    `on_error` is "drop query": then the other queries continue. With `replan`, say 0.2, the stream
+    moves by itself to the cheapest plan for its measured rate and keys, whenever the plan that runs
+    costs more by that share.
     """
 
     strategy: str = STEADY
