@@ -202,7 +202,7 @@ def slicing(windows: Sequence[Window], workload: Workload) -> Slicing:
     """Returns the slices of windows: those that the user named, or else the cheaper ones of panes
     and pairs.
 
-    Under `cutty` it is asked about windows that are cut alike by pairs.
+    Under `cutty`, only windows that pairs would cut in the same way are given to it.
     """
     name = workload.options.slicing
     if name is not None:

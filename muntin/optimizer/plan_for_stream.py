@@ -151,7 +151,7 @@ def _width(levels: Sequence[Window], slicing: Slicing) -> float:
 
 
 def move_all_to_slices(plan: Plan) -> Plan:
-    """Returns the plan with all periodic windows reading slices, unless Cutty slicing is asked for.
+    """Returns the plan with all periodic windows reading slices, unless the user chose `cutty`.
 
     A query stays in the tree in which it runs, so whether it reads slices or records must not
     depend on the other queries or on the rate.
